@@ -1,0 +1,83 @@
+"""What every algorithm is: hyperparameters that never change, and three pure functions."""
+
+import abc
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import equinox as eqx
+from jax import Array
+
+from drol.errors import InputError
+from drol.types import Metrics, Spec, Transition
+
+
+def hyperparameter(
+    default: Any,
+    description: str,
+    minimum: float | None = None,
+    choices: tuple[str, ...] | None = None,
+) -> Any:
+    """A field of an algorithm: its default, the help text of its flag, and what it may be.
+
+    Floats are traced, so a new value does not compile again; everything else is a constant of the compiled program.
+    """
+    metadata = {"description": description, "minimum": minimum, "choices": choices}
+    return eqx.field(default=default, static=not isinstance(default, float), metadata=metadata)
+
+
+class Algorithm(eqx.Module):
+    """Hyperparameters and `init`, `update`, `act`; a subclass is final and declares all of its fields itself."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # name of a preset -> hyperparameters that differ
+
+    @abc.abstractmethod
+    def init(self, key: Array, spec: Spec) -> Any:
+        """The state before the first update; its `policy` is the part that `act` needs."""
+
+    @abc.abstractmethod
+    def update(self, state: Any, batch: Transition, key: Array) -> tuple[Any, Metrics]:
+        """One update on one batch."""
+
+    @abc.abstractmethod
+    def act(self, policy: Any, observation: Array, key: Array, best_of: int = 1) -> Array:
+        """One action in [-1, 1] for one observation; with `best_of` N, the best of N draws by the critic."""
+
+    def diagnose(self, state: Any, batch: Transition, key: Array) -> Metrics:
+        """Figures that no update needs, computed on one batch when metrics are logged."""
+        return {}
+
+    def __check_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            check_hyperparameter(field, getattr(self, field.name))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The algorithm with these hyperparameters, as read from JSON; refuses names it does not have."""
+        names = [field.name for field in dataclasses.fields(cls)]
+        for name in values:
+            if name not in names:
+                nearest = difflib.get_close_matches(name, names, 1)
+                hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(names)}"
+                raise InputError(f"{cls.__name__} has no hyperparameter {name!r}; {hint}")
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def check_hyperparameter(field: dataclasses.Field, value: Any) -> None:
+    """Refuse a value of the wrong type, below the minimum or outside the choices of its field."""
+    kind = type(field.default)
+    allowed_types = (int, float) if kind is float else kind
+    if not isinstance(value, allowed_types) or (kind is not bool and isinstance(value, bool)):
+        raise InputError(f"{field.name} is {value!r}; it must be of type {kind.__name__}")
+    choices, minimum = field.metadata["choices"], field.metadata["minimum"]
+    if choices is not None and value not in choices:
+        raise InputError(f"{field.name} is {value!r}; it must be one of {', '.join(choices)}")
+    for number in value if isinstance(value, tuple) else (value,):
+        if minimum is not None and not number >= minimum:
+            raise InputError(f"{field.name} is {value!r}; it must be at least {minimum}")
+    if value == ():
+        raise InputError(f"{field.name} is empty; it must hold at least one number")

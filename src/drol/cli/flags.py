@@ -1,0 +1,81 @@
+"""Flags made from the fields of a dataclass, and a parser whose errors are one line."""
+
+import argparse
+import dataclasses
+import difflib
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from drol.errors import InputError
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that raises `InputError` and answers an unknown flag with the nearest one."""
+
+    def __init__(self, prog: str, description: str, epilog: str | None = None):
+        super().__init__(
+            prog=f"drol {prog}",
+            description=description,
+            epilog=epilog,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message} (`{self.prog} --help` explains)")
+
+    def parse(self, arguments: list[str]) -> argparse.Namespace:
+        parsed, unknown = self.parse_known_args(arguments)
+        for flag in unknown:
+            known = [option for action in self._actions for option in action.option_strings]
+            nearest = difflib.get_close_matches(flag.split("=")[0], known, 1)
+            self.error(f"unknown argument {flag!r}" + (f"; did you mean {nearest[0]}?" if nearest else ""))
+        return parsed
+
+
+def whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+
+
+def number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+def add_fields(parser: argparse._ArgumentGroup, fields: Iterable[dataclasses.Field]) -> None:
+    """A flag for each field that has a description; a flag that is not given leaves no trace."""
+    for field in fields:
+        if "description" not in field.metadata:
+            continue
+        default = field.default
+        options: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}
+        shown = " ".join(map(str, default)) if isinstance(default, tuple) else default
+        options["help"] = field.metadata["description"].replace("%", "%%") + f" (default: {shown})"
+        if isinstance(default, bool):
+            options["action"] = argparse.BooleanOptionalAction
+        elif isinstance(default, tuple):
+            options |= {"type": whole_number, "nargs": "+", "metavar": "N"}
+        elif isinstance(default, int):
+            options |= {"type": whole_number, "metavar": "N"}
+        elif isinstance(default, float):
+            options |= {"type": number, "metavar": "X"}
+        elif field.metadata.get("choices"):
+            options["choices"] = field.metadata["choices"]
+        else:
+            options["metavar"] = "PATH"
+        parser.add_argument(f"--{field.name.replace('_', '-')}", **options)
+
+
+def given(parsed: argparse.Namespace, fields: Iterable[dataclasses.Field]) -> dict[str, Any]:
+    """The fields that were given as flags."""
+    values = vars(parsed)
+    return {
+        field.name: tuple(values[field.name]) if isinstance(values[field.name], list) else values[field.name]
+        for field in fields
+        if field.name in values
+    }

@@ -1,0 +1,144 @@
+"""Trees of arrays on disk that are either whole or refused.
+
+A checkpoint is a folder with `arrays.safetensors` and `manifest.json`. It is written under another name, synced and
+renamed, so a kill at any moment leaves the old one or the new one; the manifest's checksums tell damage from data.
+(Tried against orbax, which loads a flipped bit silently and does not fall back from a truncated step.)
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+import safetensors.numpy
+
+Tree = TypeVar("Tree")
+
+FORMAT = 1
+ARRAYS, MANIFEST = "arrays.safetensors", "manifest.json"
+
+
+class DamagedCheckpoint(Exception):
+    """A checkpoint that cannot be trusted, and why."""
+
+
+def save_tree(folder: Path, tree: Any, metadata: Mapping[str, Any]) -> None:
+    """Write a tree of arrays and some JSON as one checkpoint; an `OSError` leaves what was there before."""
+    leaves = {name: np.ascontiguousarray(leaf) for name, leaf in named_leaves(tree)}
+    arrays = safetensors.numpy.save(leaves)
+    manifest = {
+        "format": FORMAT,
+        "sha256": hashlib.sha256(arrays).hexdigest(),
+        "leaves": {name: [array.dtype.str, list(array.shape)] for name, array in leaves.items()},
+        "metadata": dict(metadata),
+    }
+    manifest["manifest_sha256"] = manifest_digest(manifest)
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir(parents=True)
+        write_synced(partial / ARRAYS, arrays)
+        write_synced(partial / MANIFEST, json.dumps(manifest).encode())
+        sync_folder(partial)
+        if folder.exists():
+            shutil.rmtree(folder)
+        partial.rename(folder)
+        sync_folder(folder.parent)
+    except OSError:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def read_metadata(folder: Path) -> dict[str, Any]:
+    """The JSON saved with a checkpoint."""
+    return read_manifest(folder)["metadata"]
+
+
+def load_tree(folder: Path, like: Tree) -> Tree:
+    """The arrays of a checkpoint in the structure of `like`, whose names, shapes and types must be the same."""
+    manifest = read_manifest(folder)
+    try:
+        arrays = (folder / ARRAYS).read_bytes()
+    except OSError as error:
+        raise DamagedCheckpoint(f"{ARRAYS} cannot be read ({error.strerror})") from error
+    if hashlib.sha256(arrays).hexdigest() != manifest["sha256"]:
+        raise DamagedCheckpoint(f"{ARRAYS} does not match its checksum")
+    leaves = safetensors.numpy.load(arrays)
+    expected = dict(named_leaves(like))
+    if leaves.keys() != expected.keys():
+        odd = sorted(leaves.keys() ^ expected.keys())
+        raise DamagedCheckpoint(f"its arrays are of another structure; {odd[0]} is only on one side")
+    for name, leaf in expected.items():
+        found = leaves[name]
+        if found.shape != leaf.shape or found.dtype != leaf.dtype:
+            raise DamagedCheckpoint(
+                f"{name} is {found.dtype}{list(found.shape)} where {leaf.dtype}{list(leaf.shape)} is expected"
+            )
+    return jax.tree.unflatten(jax.tree.structure(like), [jax.numpy.asarray(leaves[name]) for name in expected])
+
+
+def newest_valid(folder: Path, like: Tree) -> tuple[int, Tree | None, list[str]]:
+    """The newest checkpoint of a folder of `<step>` folders that is whole: its step, its tree, and what was skipped.
+
+    Step 0 and no tree if there is none.
+    """
+    skipped = []
+    for step in sorted(saved_steps(folder), reverse=True):
+        try:
+            return step, load_tree(folder / step_name(step), like), skipped
+        except DamagedCheckpoint as error:
+            skipped.append(f"skipped the checkpoint of step {step}: {error}")
+    return 0, None, skipped
+
+
+def saved_steps(folder: Path) -> list[int]:
+    """The steps of all checkpoints in a folder, in order."""
+    if not folder.is_dir():
+        return []
+    return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdigit())
+
+
+def step_name(step: int) -> str:
+    return f"{step:09d}"
+
+
+def named_leaves(tree: Any) -> list[tuple[str, Any]]:
+    paths, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return [(jax.tree_util.keystr(path, simple=True, separator="/"), leaf) for path, leaf in paths]
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError) as error:
+        raise DamagedCheckpoint(f"{MANIFEST} cannot be read ({error})") from error
+    if not isinstance(manifest, dict) or manifest.get("manifest_sha256") != manifest_digest(manifest):
+        raise DamagedCheckpoint(f"{MANIFEST} does not match its checksum")
+    if manifest["format"] != FORMAT:
+        raise DamagedCheckpoint(f"its format is {manifest['format']}; this version reads {FORMAT}")
+    return manifest
+
+
+def manifest_digest(manifest: Mapping[str, Any]) -> str:
+    content = {name: value for name, value in manifest.items() if name != "manifest_sha256"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def write_synced(path: Path, data: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,103 @@
+"""Everything that runs on the device: initial states, and many updates of every seed in one call."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from drol.algorithms.base import Algorithm
+from drol.data.dataset import Dataset
+from drol.types import Metrics, Spec
+
+
+# XLA's newer library of CPU kernels runs these matrix products slower than the one before it: one update at the
+# paper's size took 110 ms with it and 85 ms without (docs/performance.md).
+WANTED_OPTIONS = {"xla_cpu_experimental_ynn_fusion_type": ""}
+
+
+@functools.cache
+def compiler_options() -> dict[str, str]:
+    """The wanted options, as far as this version of XLA knows them."""
+    try:
+        jax.jit(lambda x: x, compiler_options=WANTED_OPTIONS).lower(0.0).compile()
+    except jax.errors.JaxRuntimeError:
+        return {}
+    return WANTED_OPTIONS
+
+
+def fast_jit(**jit_options: Any) -> Callable[[Callable], Callable]:
+    """`jax.jit` with the compiler options above; they are asked for at the first call, not at import."""
+
+    def decorate(function: Callable) -> Callable:
+        compiled = functools.cache(lambda: jax.jit(function, compiler_options=compiler_options(), **jit_options))
+        return functools.wraps(function)(lambda *arguments: compiled()(*arguments))
+
+    return decorate
+
+
+def seed_keys(seeds: tuple[int, ...]) -> Array:
+    """One key for each seed; all randomness of a run follows from it and the number of the update."""
+    return jnp.stack([jax.random.key(seed) for seed in seeds])
+
+
+@fast_jit(static_argnames="spec")
+def init_seeds(algorithm: Algorithm, keys: Array, spec: Spec) -> Any:
+    """The state of every seed before its first update, stacked along a first axis.
+
+    Compiled, so that networks that start equal get memory of their own and can be donated.
+    """
+    return jax.vmap(lambda key: algorithm.init(jax.random.fold_in(key, 0), spec))(keys)
+
+
+@fast_jit()
+def zero_totals(algorithm: Algorithm, states: Any, dataset: Dataset, keys: Array) -> Metrics:
+    """The sums [seed] that `train_chunk` adds its metrics to, before any."""
+
+    def metrics_of(state: Any, key: Array) -> Metrics:
+        return algorithm.update(state, dataset.sample(key, algorithm.batch_size), key)[1]
+
+    shapes = jax.eval_shape(jax.vmap(metrics_of), states, keys)
+    return jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
+
+
+@fast_jit(donate_argnames=("states", "totals"))
+def train_chunk(
+    algorithm: Algorithm,
+    states: Any,
+    totals: Metrics,
+    dataset: Dataset,
+    keys: Array,
+    first_step: Array | int,
+    last_step: Array | int,
+) -> tuple[Any, Metrics]:
+    """Run the updates `first_step` to `last_step` of every seed without leaving the device, adding up their metrics.
+
+    The steps are data, not shapes: chunks of any length share one compiled program, and cutting a run into other
+    chunks changes no number.
+    """
+
+    def train_one_seed(state: Any, total: Metrics, key: Array) -> tuple[Any, Metrics]:
+        def one_update(step: Array, carry: tuple[Any, Metrics]) -> tuple[Any, Metrics]:
+            state, total = carry
+            batch_key, update_key = jax.random.split(jax.random.fold_in(key, step))
+            batch = dataset.sample(batch_key, algorithm.batch_size)
+            state, metrics = algorithm.update(state, batch, update_key)
+            return state, jax.tree.map(jnp.add, total, metrics)
+
+        return jax.lax.fori_loop(first_step, last_step + 1, one_update, (state, total))
+
+    return jax.vmap(train_one_seed)(states, totals, keys)
+
+
+@fast_jit()
+def diagnose_seeds(algorithm: Algorithm, states: Any, dataset: Dataset, keys: Array, step: Array) -> Metrics:
+    """The algorithm's diagnostics [seed] on one batch of the dataset."""
+
+    def diagnose_one_seed(state: Any, key: Array) -> Metrics:
+        batch_key, draw_key = jax.random.split(jax.random.fold_in(jax.random.fold_in(key, step), 1))
+        return algorithm.diagnose(state, dataset.sample(batch_key, algorithm.batch_size), draw_key)
+
+    return jax.vmap(diagnose_one_seed)(states, keys)

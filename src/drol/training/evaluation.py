@@ -1,0 +1,185 @@
+"""Episodes in real environments: each in a process of its own, all of them fed by one batched policy.
+
+An episode depends on the policy, its own seed and nothing else: its latents come from (seed, step), its process seeds
+every generator at the start, and the policy always runs on the same number of rows, so the number of processes and the
+order in which they answer change nothing.
+"""
+
+import functools
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Self
+
+import jax
+import numpy as np
+from jax import Array
+
+from drol.tasks.base import Episode
+from drol.training.policy import Policy
+from drol.training.worker import Broke, Reset, Seen, Step, serve
+
+ROWS = 16  # of every batch of observations, and so the most processes that are of use
+
+
+@functools.partial(jax.jit, static_argnames="best_of")
+def act_rows(policy: Policy, observations: Array, seeds: Array, steps: Array, best_of: int) -> Array:
+    """The action of each row, with latents that follow from its episode's seed and its step."""
+    base = jax.random.key(0)
+    keys = jax.vmap(lambda seed, step: jax.random.fold_in(jax.random.fold_in(base, seed), step))(seeds, steps)
+    return policy.act(observations, keys, best_of)
+
+
+@dataclass
+class Running:
+    """An episode under way in one process."""
+
+    index: int
+    seed: int
+    deadline: float
+    step: int = 0
+    total_reward: float = 0.0
+    observation: np.ndarray | None = None
+    positions: list[np.ndarray] = field(default_factory=list)
+
+
+class Evaluator:
+    """Processes with environments, kept warm from one evaluation to the next."""
+
+    def __init__(
+        self,
+        make_environment: Callable[[], Any],
+        processes: int | None = None,
+        keep_positions: bool = False,
+        timeout: float = 120.0,
+    ):
+        self.make_environment = make_environment
+        self.keep_positions = keep_positions
+        self.timeout = timeout  # seconds that an environment may take to answer
+        self.count = max(1, min(processes or 2 * (os.cpu_count() or 1), ROWS))
+        # Not a fork: this process has the threads of jax.
+        self.context = multiprocessing.get_context("forkserver")
+        self.context.set_forkserver_preload(["drol.training.worker"])
+        self.workers: list[tuple[BaseProcess, Connection] | None] = [None] * self.count
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number in range(self.count):
+            self.stop(number)
+
+    def run(self, policy: Policy, episodes: int, first_seed: int = 0, best_of: int = 1) -> list[Episode]:
+        """Episodes with the seeds `first_seed`, `first_seed + 1`, ...; one that breaks or hangs is marked as failed."""
+        finished: dict[int, Episode] = {}
+        waiting = iter(range(episodes))
+        running: dict[int, Running] = {}
+        for number in range(min(self.count, episodes)):
+            self.begin(number, running, waiting, first_seed)
+        while running:
+            answers = self.collect_answers(running)
+            for number, answer in answers.items():
+                episode = self.absorb(running[number], answer)
+                if episode is not None:
+                    finished[running.pop(number).index] = episode
+                    self.begin(number, running, waiting, first_seed)
+            self.send_actions(policy, [number for number in answers if number in running], running, best_of)
+        return [finished[index] for index in range(episodes)]
+
+    def begin(self, number: int, running: dict[int, Running], waiting: Iterable[int], first_seed: int) -> None:
+        """Give the next episode, if there is one, to a process."""
+        index = next(iter(waiting), None)
+        if index is None:
+            return
+        seed = first_seed + index
+        running[number] = Running(index, seed, time.monotonic() + self.timeout)
+        self.send(number, Reset(seed))
+
+    def absorb(self, running: Running, answer: Seen | Broke) -> Episode | None:
+        """Note what an environment answered; the episode, if that was its end."""
+        if isinstance(answer, Seen):
+            if running.observation is not None:
+                running.step += 1
+                running.total_reward += answer.reward
+            running.observation = np.asarray(answer.observation, np.float32)
+            if self.keep_positions:
+                running.positions.append(running.observation[:2])
+            if not answer.done:
+                return None
+        return Episode(
+            seed=running.seed,
+            total_reward=running.total_reward,
+            length=running.step,
+            success=isinstance(answer, Seen) and answer.success,
+            failure=answer.reason if isinstance(answer, Broke) else None,
+            positions=np.asarray(running.positions) if running.positions else None,
+        )
+
+    def send_actions(self, policy: Policy, numbers: list[int], running: dict[int, Running], best_of: int) -> None:
+        """Run the policy once for all processes that have an observation to act on."""
+        ready = [number for number in numbers if running[number].observation is not None]
+        if not ready:
+            return
+        first = running[ready[0]].observation
+        assert first is not None
+        observations = np.zeros((ROWS, *first.shape), np.float32)
+        seeds, steps = np.zeros(ROWS, np.uint32), np.zeros(ROWS, np.uint32)
+        for row, number in enumerate(ready):
+            observations[row], seeds[row], steps[row] = running[number].observation, running[number].seed, running[number].step
+        actions = np.asarray(act_rows(policy, observations, seeds, steps, best_of))
+        for row, number in enumerate(ready):
+            running[number].deadline = time.monotonic() + self.timeout
+            self.send(number, Step(actions[row]))
+
+    def collect_answers(self, running: dict[int, Running]) -> dict[int, Seen | Broke]:
+        """Wait until at least one process has answered, died or run out of time."""
+        connections = {self.connection(number): number for number in running}
+        patience = min(each.deadline for each in running.values()) - time.monotonic()
+        answers: dict[int, Seen | Broke] = {}
+        for connection in wait(list(connections), max(0.0, patience)):
+            number = connections[connection]
+            try:
+                answers[number] = connection.recv()
+            except (EOFError, OSError):
+                process = self.stop(number)
+                answers[number] = Broke(f"the environment's process ended with exit code {process.exitcode}")
+        now = time.monotonic()
+        for number in running.keys() - answers.keys():
+            if now > running[number].deadline:
+                self.stop(number)
+                answers[number] = Broke(f"no answer from the environment within {self.timeout:g} s")
+        return answers
+
+    def connection(self, number: int) -> Connection:
+        """The line to a process, started if it is not there."""
+        worker = self.workers[number]
+        if worker is None:
+            ours, theirs = self.context.Pipe()
+            process = self.context.Process(target=serve, args=(theirs, self.make_environment), daemon=True)
+            process.start()
+            theirs.close()
+            worker = self.workers[number] = (process, ours)
+        return worker[1]
+
+    def send(self, number: int, request: Reset | Step) -> None:
+        try:
+            self.connection(number).send(request)
+        except OSError:
+            pass  # the process is dead; reading its answer says so
+
+    def stop(self, number: int) -> BaseProcess:
+        worker = self.workers[number]
+        self.workers[number] = None
+        if worker is None:
+            return multiprocessing.Process()
+        process, connection = worker
+        connection.close()
+        process.join(0.2)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        return process

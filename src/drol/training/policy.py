@@ -1,0 +1,96 @@
+"""A trained policy: what acts, what it needs, and how it is saved."""
+
+from pathlib import Path
+from typing import Any, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from drol.algorithms import Algorithm, algorithm_name, find_algorithm
+from drol.runs.checkpoints import DamagedCheckpoint, load_tree, read_metadata, save_tree
+from drol.errors import InputError
+from drol.types import Spec
+
+
+class Standardisation(eqx.Module):
+    """The shift and scale that observations had in training; mean 0 and deviation 1 change nothing."""
+
+    mean: Array
+    deviation: Array
+
+    def __call__(self, observation: Array) -> Array:
+        return (observation - self.mean) / self.deviation
+
+    @classmethod
+    def identity(cls, spec: Spec) -> Self:
+        return cls(jnp.zeros(spec.observation_shape), jnp.ones(spec.observation_shape))
+
+    @classmethod
+    def of(cls, observation: Array) -> Self:
+        """Of the rows of a dataset; a dimension that never changes is only shifted."""
+        deviation = observation.std(0)
+        return cls(observation.mean(0), jnp.where(deviation < 1e-6, 1.0, deviation))
+
+
+class Policy(eqx.Module):
+    """Acts on observations as the environment gives them.
+
+    >>> policy = Policy.load("runs/.../policies/000030000", seed=0)        # doctest: +SKIP
+    >>> action = policy.act(observation, jax.random.key(0))                # doctest: +SKIP
+    """
+
+    algorithm: Algorithm
+    networks: Any  # the `policy` of the algorithm's state
+    standardisation: Standardisation
+
+    @eqx.filter_jit
+    def act(self, observation: Array | np.ndarray, key: Array, best_of: int = 1) -> Array:
+        """One action in [-1, 1] for one observation [observation], or one each for a batch of them and of keys."""
+        observation = self.standardisation(jnp.asarray(observation, jnp.float32))
+        if key.ndim == 0:
+            return self.algorithm.act(self.networks, observation, key, best_of)
+        return jax.vmap(lambda each, key: self.algorithm.act(self.networks, each, key, best_of))(observation, key)
+
+    @classmethod
+    def load(cls, folder: Path | str, seed: int | None = None, algorithm: type[Algorithm] | None = None) -> Self:
+        """Read a folder of `policies/` in a run; `seed` chooses one of a run with several."""
+        folder = Path(folder)
+        try:
+            metadata = read_metadata(folder)
+            spec = Spec(tuple(metadata["observation_shape"]), metadata["action_size"])
+            kind = algorithm or find_algorithm(metadata["algorithm"])
+            built = kind.from_dict(metadata["hyperparameters"])
+            seeds = tuple(metadata["seeds"])
+            if seed is not None and seed not in seeds:
+                raise InputError(f"seed {seed} is not in {folder}; it has {' '.join(map(str, seeds))}")
+
+            def skeleton(key: Array) -> Any:
+                return jax.vmap(lambda key: built.init(key, spec).policy)(jax.random.split(key, len(seeds)))
+
+            like = (jax.eval_shape(skeleton, jax.random.key(0)), Standardisation.identity(spec))
+            networks, standardisation = load_tree(folder, like)
+        except DamagedCheckpoint as error:
+            raise InputError(f"the policy in {folder} cannot be used: {error}") from error
+        index = seeds.index(seed) if seed is not None else 0
+        return cls(built, jax.tree.map(lambda leaf: leaf[index], networks), standardisation)
+
+
+def save_policies(
+    folder: Path, algorithm: Algorithm, tree: tuple[Any, Standardisation], spec: Spec, seeds: tuple[int, ...], **metadata: Any
+) -> None:
+    """Save the stacked policies of all seeds of a run."""
+    save_tree(
+        folder,
+        tree,
+        {
+            "algorithm": algorithm_name(algorithm),
+            "hyperparameters": algorithm.to_dict(),
+            "observation_shape": list(spec.observation_shape),
+            "action_size": spec.action_size,
+            "seeds": list(seeds),
+            **metadata,
+        },
+    )

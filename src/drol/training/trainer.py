@@ -1,0 +1,323 @@
+"""The host loop: chunk, log, evaluate, save; resumed by running it again."""
+
+import importlib.metadata
+import math
+import os
+import platform
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import jax
+import numpy as np
+from jax import Array
+
+from drol.data.dataset import Dataset
+from drol.errors import InputError
+from drol.runs.checkpoints import newest_valid, save_tree, step_name
+from drol.runs.directory import RunDirectory
+from drol.tasks import load_task
+from drol.tasks.base import Task
+from drol.training.compiled import diagnose_seeds, init_seeds, seed_keys, train_chunk, zero_totals
+from drol.training.config import RunConfig, differences
+from drol.training.evaluation import Evaluator
+from drol.training.policy import Policy, Standardisation, save_policies
+from drol.training.progress import Display
+from drol.types import Metrics
+
+CHUNK_SECONDS = 1.0  # a chunk of updates aims at this, so that progress shows and a signal is heeded
+VERSIONED = ("drol", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco", "ogbench")
+
+
+class Diverged(Exception):
+    """A metric was no longer a number."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a call of `train` ended."""
+
+    directory: RunDirectory
+    step: int
+    scores: list[float] | None  # of each seed at the last evaluation; None without an environment
+    stopped_by: int | None  # the signal that asked for the end, if one did
+
+
+def train(
+    config: RunConfig, path: Path | str, task: Task | None = None, processes: int | None = None, quiet: bool = False
+) -> Outcome:
+    """Train all seeds of a run in a folder; if the folder holds this run already, go on where it stopped."""
+    directory = RunDirectory(Path(path))
+    check_same_run(directory, config)
+    task = task or load_task(config.task, Path(config.dataset) if config.dataset else None)
+    with directory.locked(), requested_stop() as stop:
+        run = Run(config, directory, task, processes, quiet)
+        return run.train(stop)
+
+
+def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
+    """Refuse a folder that holds another run; only the number of steps may grow."""
+    if not directory.exists:
+        return
+    old, new = directory.read_config()["run"], config.to_dict()
+    changed = [words for words in differences(old, new) if not words.startswith("steps ")]
+    if changed:
+        raise InputError(f"the folder {directory.path} holds another run ({changed[0]}); choose another --out")
+    if new["steps"] < old["steps"]:
+        raise InputError(f"the run in {directory.path} has {old['steps']} steps; --steps {new['steps']} cannot be fewer")
+
+
+class Run:
+    """Everything that lives while a run trains."""
+
+    def __init__(self, config: RunConfig, directory: RunDirectory, task: Task, processes: int | None, quiet: bool):
+        self.config, self.directory, self.task, self.processes = config, directory, task, processes
+        self.algorithm = config.algorithm
+        self.spec = task.train.spec
+        self.standardisation = (
+            Standardisation.of(task.train.observation)
+            if config.standardise_observations
+            else Standardisation.identity(self.spec)
+        )
+        self.dataset = self.prepare(task.train)
+        self.validation = self.prepare(task.validation) if task.validation else None
+        self.keys = seed_keys(config.seeds)
+        self.states = init_seeds(self.algorithm, self.keys, self.spec)
+        self.totals = zero_totals(self.algorithm, self.states, self.dataset, self.keys)
+        self.logged_step = 0  # the totals are of the updates after this one
+        self.step, self.messages = self.resume()
+        self.display = Display(config.steps, self.step, task.score_name, quiet)
+        self.write_config()
+
+    def prepare(self, dataset: Dataset) -> Dataset:
+        if not self.config.standardise_observations:
+            return dataset
+        return dataset.standardised(self.standardisation.mean, self.standardisation.deviation)
+
+    def resume(self) -> tuple[int, list[str]]:
+        """Load the newest whole checkpoint and forget whatever came after it."""
+        like = {"states": self.states, "totals": self.totals, "logged_step": np.int64(0)}
+        step, tree, messages = newest_valid(self.directory.checkpoints, like)
+        if self.directory.exists:
+            self.directory.rewind(step)
+        if tree is not None:
+            self.states, self.totals, self.logged_step = tree["states"], tree["totals"], int(tree["logged_step"])
+            messages.append(f"resuming {self.directory.path} at step {step:,}")
+        return step, messages
+
+    def write_config(self) -> None:
+        """Write what determines the run and where it ran; say so if it goes on under other circumstances."""
+        now = {
+            "run": self.config.to_dict(),
+            "dataset_fingerprint": self.task.train.fingerprint(),
+            "circumstances": circumstances(),
+        }
+        if self.directory.exists:
+            before = self.directory.read_config()
+            if before["dataset_fingerprint"] != now["dataset_fingerprint"]:
+                raise InputError(f"the data of {self.task.name} is not what the run in {self.directory.path} began with")
+            changed = differences(before["circumstances"], now["circumstances"])
+            if changed:
+                self.messages.append(f"the result will not be bit-identical to an uninterrupted run: {'; '.join(changed)}")
+        self.directory.write_config(now)
+
+    def train(self, stop: "Stop") -> Outcome:
+        scores = None
+        with self.display, self.evaluator() as evaluator:
+            for message in self.messages:
+                self.display.note(message)
+            if self.step == 0 and not self.evaluated(0):
+                scores = self.evaluate(evaluator)
+            counted = False
+            while self.step < self.config.steps and stop.signal is None:
+                boundary = self.next_boundary()
+                counted = self.advance(boundary, counted)
+                if self.step == boundary:
+                    self.log()
+                    if self.due(self.config.evaluation_interval):
+                        scores = self.evaluate(evaluator)
+                if self.due(self.config.checkpoint_interval) or stop.signal is not None:
+                    self.save()
+        if scores is None:
+            rows = self.directory.read_evaluations()
+            scores = [row["score"] for row in rows if row["step"] == max(each["step"] for each in rows)] or None
+        return Outcome(self.directory, self.step, scores, stop.signal)
+
+    def evaluator(self) -> Any:
+        if self.task.make_environment is None:
+            return NoEvaluator()
+        return Evaluator(self.task.make_environment, self.processes, keep_positions=self.task.maze is not None)
+
+    def due(self, interval: int) -> bool:
+        return self.step % interval == 0 or self.step == self.config.steps
+
+    def next_boundary(self) -> int:
+        """The next step at which something is logged, evaluated or saved."""
+        config = self.config
+        intervals = (config.log_interval, config.evaluation_interval, config.checkpoint_interval)
+        return min(config.steps, *((self.step // interval + 1) * interval for interval in intervals))
+
+    def advance(self, boundary: int, counted: bool) -> bool:
+        """Run one chunk, not past the boundary and about a second long; the first call compiles and does one update."""
+        rate = (self.step - self.display.first_step) / self.display.seconds if self.display.seconds else 0.0
+        updates = min(boundary - self.step, max(1, round(rate * CHUNK_SECONDS))) if counted else 1
+        start = time.monotonic()
+        last_step = self.step + updates
+        self.states, self.totals = train_chunk(
+            self.algorithm, self.states, self.totals, self.dataset, self.keys, self.step + 1, last_step
+        )
+        jax.block_until_ready(self.totals)
+        self.step = last_step
+        self.display.advance(self.step, updates, time.monotonic() - start, counted)
+        return True
+
+    def log(self) -> None:
+        """Write the mean metrics since the last log and the diagnostics of this step; stop if one is not a number."""
+        updates = self.step - self.logged_step
+        means = {name: np.asarray(total) / np.float32(updates) for name, total in self.totals.items()}
+        diagnostics = diagnose_seeds(self.algorithm, self.states, self.dataset, self.keys, self.step)
+        rows = self.rows(means | {f"diagnostics/{name}": value for name, value in diagnostics.items()})
+        for row in rows:
+            broken = [name for name, value in row.items() if not math.isfinite(value)]
+            if broken:
+                raise Diverged(
+                    f"{broken[0]} of seed {row['seed']} is not finite at step {self.step}; the last checkpoint is kept. "
+                    "A lower --learning-rate or a higher --bc-weight may help"
+                )
+            self.directory.log_metrics(row)
+        self.totals = jax.tree.map(lambda total: total * 0, self.totals)
+        self.logged_step = self.step
+
+    def rows(self, metrics: Metrics) -> list[dict[str, Any]]:
+        values = {name: np.asarray(value) for name, value in metrics.items()}
+        return [
+            {"step": self.step, "seed": seed, **{name: float(value[index]) for name, value in values.items()}}
+            for index, seed in enumerate(self.config.seeds)
+        ]
+
+    def evaluate(self, evaluator: Any) -> list[float] | None:
+        """Save the policies and run their episodes."""
+        self.save_policies()
+        scores = []
+        validation = (
+            self.rows(diagnose_seeds(self.algorithm, self.states, self.validation, self.keys, self.step))
+            if self.validation
+            else [{}] * len(self.config.seeds)
+        )
+        for index, seed in enumerate(self.config.seeds):
+            policy = Policy(self.algorithm, jax.tree.map(lambda leaf, i=index: leaf[i], self.states.policy), self.standardisation)
+            start = time.monotonic()
+            episodes = evaluator.run(policy, self.config.evaluation_episodes, self.config.evaluation_seed)
+            if not episodes:
+                return None
+            scores.append(self.task.score(episodes))
+            failures = [episode.failure for episode in episodes if episode.failure]
+            if failures:
+                self.display.note(f"{len(failures)} of {len(episodes)} episodes failed: {failures[0]}")
+            self.directory.log_evaluation(
+                {
+                    "step": self.step,
+                    "seed": seed,
+                    "score": scores[-1],
+                    "seconds": round(time.monotonic() - start, 2),
+                    "validation": {name: value for name, value in validation[index].items() if name not in ("step", "seed")},
+                    "episodes": [episode_row(episode) for episode in episodes],
+                }
+            )
+            positions = [episode.positions for episode in episodes if episode.positions is not None]
+            if len(positions) == len(episodes):
+                self.directory.save_trajectories(self.step, seed, positions)
+        self.display.show_score(self.step, scores)
+        return scores
+
+    def evaluated(self, step: int) -> bool:
+        return sum(row["step"] == step for row in self.directory.read_evaluations()) == len(self.config.seeds)
+
+    def save_policies(self) -> None:
+        folder = self.directory.policies / step_name(self.step)
+        save_policies(
+            folder, self.algorithm, (self.states.policy, self.standardisation), self.spec, self.config.seeds,
+            task=self.task.name, step=self.step, score_name=self.task.score_name,
+        )  # fmt: skip
+
+    def save(self) -> None:
+        """Write a checkpoint; a full disk is reported and tried again at the next one, except at the end."""
+        tree = {"states": self.states, "totals": self.totals, "logged_step": np.int64(self.logged_step)}
+        try:
+            self.directory.sync()
+            save_tree(self.directory.checkpoints / step_name(self.step), tree, {"step": self.step})
+            self.directory.drop_old_checkpoints()
+        except OSError as error:
+            if self.step == self.config.steps:
+                raise
+            self.display.note(f"the checkpoint of step {self.step:,} was not saved ({error.strerror}); the one before is kept")
+
+
+class NoEvaluator:
+    """Stands where a task has no environment."""
+
+    def __enter__(self) -> "NoEvaluator":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def run(self, *_: object) -> list:
+        return []
+
+
+def episode_row(episode: Any) -> dict[str, Any]:
+    row = {"seed": episode.seed, "return": episode.total_reward, "length": episode.length, "success": episode.success}
+    return row | ({"failure": episode.failure} if episode.failure else {})
+
+
+def circumstances() -> dict[str, Any]:
+    """What besides the configuration can change the last bits of a result."""
+    versions = {}
+    for name in VERSIONED:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = None
+    device = jax.devices()[0]
+    return {
+        "python": platform.python_version(),
+        **versions,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "device": f"{device.platform}: {device.device_kind}",
+    }
+
+
+@dataclass
+class Stop:
+    """A signal that asked the run to end."""
+
+    signal: int | None = None
+
+
+@contextmanager
+def requested_stop() -> Iterator[Stop]:
+    """Turn Ctrl-C and SIGTERM into a wish that is heeded after the chunk; a second one ends at once."""
+    stop = Stop()
+    previous = {}
+
+    def note(number: int, _: FrameType | None) -> None:
+        if stop.signal is not None:
+            raise KeyboardInterrupt
+        stop.signal = number
+
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            previous[number] = signal.signal(number, note)
+    except ValueError:  # not in the main thread, where signals cannot be handled
+        pass
+    try:
+        yield stop
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,68 @@
+"""The process that owns one environment. It imports no jax; whatever breaks in it costs one episode."""
+
+import random
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Reset(NamedTuple):
+    """Start an episode."""
+
+    seed: int
+
+
+class Step(NamedTuple):
+    """Take an action."""
+
+    action: np.ndarray
+
+
+class Seen(NamedTuple):
+    """What the environment answered."""
+
+    observation: np.ndarray
+    reward: float
+    done: bool
+    success: bool
+
+
+class Broke(NamedTuple):
+    """The environment raised an error; a new one is made for the next episode."""
+
+    reason: str
+
+
+def serve(connection: Connection, make_environment: Callable[[], Any]) -> None:
+    """Answer resets and steps until the other side closes the connection."""
+    environment = None
+    while True:
+        try:
+            request = connection.recv()
+        except (EOFError, OSError):
+            return
+        except KeyboardInterrupt:
+            continue  # Ctrl-C reaches every process; the main one decides when to stop
+        try:
+            if isinstance(request, Reset):
+                environment = environment or make_environment()
+                answer = reset(environment, request.seed)
+            else:
+                assert environment is not None, "step before reset"
+                observation, reward, terminated, truncated, info = environment.step(request.action)
+                answer = Seen(observation, float(reward), terminated or truncated, bool(info.get("success", False)))
+        except Exception as error:
+            environment = None
+            answer = Broke(f"{type(error).__name__}: {error}")
+        connection.send(answer)
+
+
+def reset(environment: Any, seed: int) -> Seen:
+    """Start an episode that depends on its seed alone: OGBench also draws from the global generator of NumPy."""
+    random.seed(seed)
+    np.random.seed(seed)
+    environment.action_space.seed(seed)
+    observation, _ = environment.reset(seed=seed)
+    return Seen(observation, 0.0, False, False)
