@@ -4,7 +4,6 @@ Everything is timed in turn within one run, so that the ratios hold on a noisy m
 """
 
 import argparse
-import functools
 import json
 import os
 import statistics
@@ -82,7 +81,7 @@ def update_timer(algorithm: Algorithm, dataset: Dataset, updates: int) -> tuple[
 def time_in_turn(timers: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
     """The median seconds of each function, all of them run once in every round."""
     seconds = {name: [] for name in timers}
-    for name, run in timers.items():
+    for run in timers.values():
         run()
     for _ in range(rounds):
         for name, run in timers.items():
@@ -138,7 +137,9 @@ def main() -> None:
         extra = (per_call["DROL(64)"] - per_call["DROL(1)"]) / 63
         forward = (operations["DROL(64)"] - operations["DROL(1)"]) / 63 / rate
         results["extra_candidate_ratio"] = extra / forward
-        print(f"one more candidate: {extra * 1e3:.2f} ms, {extra / forward:.2f} times its forward pass at the matmul rate")
+        print(
+            f"one more candidate: {extra * 1e3:.2f} ms, {extra / forward:.2f} times its forward pass at the matmul rate"
+        )
     if arguments.json:
         arguments.json.write_text(json.dumps({"matmul_gflops": rate / 1e9, **results}, indent=2) + "\n")
 

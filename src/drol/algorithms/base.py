@@ -32,6 +32,8 @@ class Algorithm(eqx.Module):
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # name of a preset -> hyperparameters that differ
 
+    batch_size: eqx.AbstractVar[int]  # transitions that an update takes
+
     @abc.abstractmethod
     def init(self, key: Array, spec: Spec) -> Any:
         """The state before the first update; its `policy` is the part that `act` needs."""
@@ -44,7 +46,7 @@ class Algorithm(eqx.Module):
     def act(self, policy: Any, observation: Array, key: Array, best_of: int = 1) -> Array:
         """One action in [-1, 1] for one observation; with `best_of` N, the best of N draws by the critic."""
 
-    def diagnose(self, state: Any, batch: Transition, key: Array) -> Metrics:
+    def diagnose(self, state: Any, batch: Transition, key: Array) -> Metrics:  # noqa: ARG002
         """Figures that no update needs, computed on one batch when metrics are logged."""
         return {}
 
@@ -64,7 +66,8 @@ class Algorithm(eqx.Module):
                 nearest = difflib.get_close_matches(name, names, 1)
                 hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(names)}"
                 raise InputError(f"{cls.__name__} has no hyperparameter {name!r}; {hint}")
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+        built: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        return cls(**built)
 
 
 def check_hyperparameter(field: dataclasses.Field, value: Any) -> None:

@@ -33,6 +33,8 @@ class DROLPolicy(eqx.Module):
 
 
 class DROLState(eqx.Module):
+    """Everything that learns."""
+
     actor: Trainable[LatentActor]
     critic: Trainable[QEnsemble]
     target_critic: QEnsemble
@@ -141,9 +143,7 @@ class DROL(Algorithm):
         actor_before, critic_before = state.actor.network, state.critic.network
         winner = self.route(actor_before, batch, draws.latent)
         target = self.bellman_target(state.target_critic, actor_before, batch, draws.next_latent)
-        actor, actor_metrics = descend(
-            state.actor, self.learning_rate, self.actor_loss, critic_before, batch, winner
-        )
+        actor, actor_metrics = descend(state.actor, self.learning_rate, self.actor_loss, critic_before, batch, winner)
         critic, critic_metrics = descend(state.critic, self.learning_rate, self.critic_loss, batch, target)
         target_critic = polyak(critic_before, state.target_critic, self.target_rate)
         return DROLState(actor, critic, target_critic), actor_metrics | critic_metrics

@@ -11,7 +11,7 @@ from jax import Array
 
 from drol.types import Metrics
 
-Network = TypeVar("Network")
+Network = TypeVar("Network", bound=Any)
 
 ADAM = optax.scale_by_adam()  # betas 0.9 and 0.999, epsilon 1e-8; no decay, no clipping
 

@@ -24,10 +24,16 @@ The same command again resumes a run that was stopped. Precedence: defaults, the
 
 def make_parser(algorithm: str) -> Parser:
     parser = Parser("train", "Train an algorithm on the dataset of a task.", EPILOG)
-    parser.add_argument("task", nargs="?", default=DEFAULT_TASK, help=f"an OGBench single task (default: {DEFAULT_TASK})")
-    parser.add_argument("--algorithm", default="drol", metavar="NAME", help=f"one of {', '.join(ALGORITHMS)} (default: drol)")
+    parser.add_argument(
+        "task", nargs="?", default=DEFAULT_TASK, help=f"an OGBench single task (default: {DEFAULT_TASK})"
+    )
+    parser.add_argument(
+        "--algorithm", default="drol", metavar="NAME", help=f"one of {', '.join(ALGORITHMS)} (default: drol)"
+    )
     parser.add_argument("--preset", choices=PRESETS, default="paper", help="settings to start from (default: paper)")
-    parser.add_argument("--out", type=Path, help="run folder (default: runs/<task>/<algorithm>-<digest of the settings>)")
+    parser.add_argument(
+        "--out", type=Path, help="run folder (default: runs/<task>/<algorithm>-<digest of the settings>)"
+    )
     parser.add_argument("--processes", type=whole_number, metavar="N", help="environments at once in evaluations")
     parser.add_argument("--quiet", action="store_true", help="no progress, only the result")
     add_fields(parser.add_argument_group("run"), dataclasses.fields(RunConfig))
@@ -65,7 +71,7 @@ def conclude(outcome: Outcome, config: RunConfig) -> int:
     """Say how it ended; the exit code."""
     path = outcome.directory.path
     if outcome.stopped_by is not None and outcome.step < config.steps:
-        print(f"stopped at step {outcome.step:,} of {config.steps:,} and saved; the same command goes on from there ({path})")
+        print(f"stopped at step {outcome.step:,} of {config.steps:,} and saved in {path}; the same command goes on")
         return 128 + outcome.stopped_by if outcome.stopped_by == signal.SIGTERM else 130
     if outcome.scores:
         scores = " ".join(f"{score:.1f}" for score in outcome.scores)

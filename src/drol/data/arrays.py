@@ -17,7 +17,9 @@ def read_npz(path: Path, required: Sequence[str], optional: Sequence[str] = ()) 
     try:
         with np.load(path, allow_pickle=False) as file:
             if not isinstance(file, np.lib.npyio.NpzFile):
-                raise InputError(f"dataset file {path} holds a single array; it must be an .npz file with {list(required)}")
+                raise InputError(
+                    f"dataset file {path} holds a single array; it must be an .npz file with {list(required)}"
+                )
             missing = [name for name in required if name not in file]
             if missing:
                 raise InputError(f"dataset file {path} has the arrays {sorted(file)} but lacks {missing}")

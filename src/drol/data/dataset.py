@@ -38,7 +38,7 @@ class Dataset(eqx.Module):
         continues: np.ndarray,
         last: np.ndarray,
     ) -> Self:
-        """A dataset from trajectories laid end to end; on rows where `last` is true all but the observation is ignored."""
+        """A dataset from trajectories laid end to end; where `last` is true all but the observation is ignored."""
         arrays = {"observation": observation, "action": action, "reward": reward, "continues": continues}
         rows = len(observation)
         for name, array in {**arrays, "last": last}.items():
@@ -46,7 +46,9 @@ class Dataset(eqx.Module):
                 raise InputError(f"{name} has {len(array)} rows where observation has {rows}; they must be equal")
         last = np.asarray(last, bool)
         if rows < 2 or not last[-1] or last.all():
-            raise InputError(f"{rows} rows with {last.sum()} ends hold no transition; a trajectory is at least two rows")
+            raise InputError(
+                f"{rows} rows with {last.sum()} ends hold no transition; a trajectory is at least two rows"
+            )
         for name, array in arrays.items():
             checked = array if name == "observation" else array[~last]
             if not np.isfinite(checked).all():
@@ -106,5 +108,5 @@ class Dataset(eqx.Module):
         for name in ("observation", "action", "reward", "continues", "last"):
             array = np.ascontiguousarray(getattr(self, name))
             digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-            digest.update(array)
+            digest.update(memoryview(array).cast("B"))
         return digest.hexdigest()

@@ -61,9 +61,7 @@ class MLP(eqx.Module):
         sizes = (in_size, *hidden_sizes, out_size)
         keys = jax.random.split(key, len(sizes) - 1)
         scales = (1.0,) * len(hidden_sizes) + (out_scale,)
-        self.layers = tuple(
-            Linear(*arguments) for arguments in zip(keys, sizes[:-1], sizes[1:], scales, strict=True)
-        )
+        self.layers = tuple(Linear(*arguments) for arguments in zip(keys, sizes[:-1], sizes[1:], scales, strict=True))
         self.norms = tuple(LayerNorm(size) for size in hidden_sizes) if layer_norm else ()
 
     def __call__(self, x: Array) -> Array:

@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from drol.runs.checkpoints import saved_steps, step_name, sync_folder, write_synced
 from drol.errors import InputError
+from drol.runs.checkpoints import saved_steps, step_name, sync_folder, write_synced
 
 CONFIG, METRICS, EVALUATIONS, LOCK = "config.json", "metrics.jsonl", "evaluations.jsonl", ".lock"
+EXTRA_EVALUATIONS = "extra_evaluations.jsonl"
 KEPT_CHECKPOINTS = 2
 
 
 class RunDirectory:
-    """`config.json`, `metrics.jsonl`, `evaluations.jsonl`, `checkpoints/`, `policies/`, `trajectories/`, `figures/`, `report.html`."""
+    """Configuration, metrics, evaluations, checkpoints, policies, trajectories, figures and report of one run."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -36,17 +37,23 @@ class RunDirectory:
     def locked(self) -> Iterator[None]:
         """Hold the folder for one writer; made if need be, refused if it is somebody else's or cannot be written."""
         if self.path.is_dir() and not self.exists and any(entry.name != LOCK for entry in self.path.iterdir()):
-            raise InputError(f"the folder {self.path} has files but no {CONFIG}, so it is not a run; choose another --out")
+            raise InputError(
+                f"the folder {self.path} has files but no {CONFIG}, so it is not a run; choose another --out"
+            )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / LOCK).open("a+")
         except OSError as error:
-            raise InputError(f"cannot write to the run folder {self.path} ({error.strerror}); choose another --out") from error
+            raise InputError(
+                f"cannot write to the run folder {self.path} ({error.strerror}); choose another --out"
+            ) from error
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                raise InputError(f"another process is writing to the run folder {self.path}; wait or choose another --out") from error
+                raise InputError(
+                    f"another process is writing to the run folder {self.path}; wait or choose another --out"
+                ) from error
             yield
 
     def write_config(self, config: Mapping[str, Any]) -> None:
@@ -66,6 +73,15 @@ class RunDirectory:
     def log_evaluation(self, row: Mapping[str, Any]) -> None:
         append_row(self.path / EVALUATIONS, row)
 
+    def log_extra_evaluation(self, row: Mapping[str, Any]) -> None:
+        """An evaluation asked for after training, such as one with best-of-N; a repeated one replaces the first."""
+        same = ("step", "seed", "best_of")
+        kept = [old for old in self.read_extra_evaluations() if any(old[name] != row[name] for name in same)]
+        self.write_file(EXTRA_EVALUATIONS, "".join(json.dumps(each) + "\n" for each in (*kept, row)))
+
+    def read_extra_evaluations(self) -> list[dict[str, Any]]:
+        return read_rows(self.path / EXTRA_EVALUATIONS)
+
     def read_metrics(self) -> list[dict[str, Any]]:
         return read_rows(self.path / METRICS)
 
@@ -74,7 +90,7 @@ class RunDirectory:
 
     def rewind(self, step: int) -> None:
         """Forget everything after a step, so that what follows it is written once."""
-        for name in (METRICS, EVALUATIONS):
+        for name in (METRICS, EVALUATIONS, EXTRA_EVALUATIONS):
             rows = [row for row in read_rows(self.path / name) if row["step"] <= step]
             self.write_file(name, "".join(json.dumps(row) + "\n" for row in rows))
         for folder in (self.checkpoints, self.policies):

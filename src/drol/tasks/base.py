@@ -20,6 +20,11 @@ class Episode:
     failure: str | None = None  # why the environment broke, if it did
     positions: np.ndarray | None = None  # [length + 1, 2], for tasks with a maze to draw
 
+    def to_dict(self) -> dict[str, Any]:
+        """As it is recorded, without the positions."""
+        row = {"seed": self.seed, "return": self.total_reward, "length": self.length, "success": self.success}
+        return row | ({"failure": self.failure} if self.failure else {})
+
 
 @dataclass(frozen=True)
 class Maze:

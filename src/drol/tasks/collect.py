@@ -40,7 +40,7 @@ def collect(
     environment.close()
     path.parent.mkdir(parents=True, exist_ok=True)
     for target, part in ((path, trajectories[:episodes]), (validation_path, trajectories[episodes:])):
-        arrays = {name: np.concatenate([trajectory[name] for trajectory in part]) for name in part[0]}
+        arrays: dict[str, Any] = {name: np.concatenate([trajectory[name] for trajectory in part]) for name in part[0]}
         partial = target.with_suffix(".partial")
         with partial.open("wb") as file:
             np.savez_compressed(file, **arrays)
@@ -77,9 +77,7 @@ def walk(environment: Any, seed: np.random.SeedSequence) -> dict[str, np.ndarray
         if info["success"]:
             maze.set_goal(goal_xy=maze.add_noise(maze.ij_to_xy(next_goal())))
         observation = next_observation
-    return {
-        name: np.asarray(values, bool if name == "terminals" else np.float32) for name, values in rows.items()
-    }
+    return {name: np.asarray(values, bool if name == "terminals" else np.float32) for name, values in rows.items()}
 
 
 def free_cells(maze_map: np.ndarray) -> list[tuple[int, int]]:

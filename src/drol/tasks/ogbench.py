@@ -20,7 +20,10 @@ EMBEDDED = Path(__file__).parent / "embedded"  # datasets shipped with the packa
 DOWNLOADS = Path("~/.ogbench/data")  # where the ogbench package keeps its files
 
 MAZES = {
-    "pointmaze": {"navigate": ("medium", "large", "giant", "teleport"), "stitch": ("medium", "large", "giant", "teleport")},
+    "pointmaze": {
+        "navigate": ("medium", "large", "giant", "teleport"),
+        "stitch": ("medium", "large", "giant", "teleport"),
+    },
     "antmaze": {
         "navigate": ("medium", "large", "giant", "teleport"),
         "stitch": ("medium", "large", "giant", "teleport"),
@@ -82,8 +85,8 @@ def read_maze(environment: Any) -> Maze:
         walls=np.asarray(inner.maze_map) == 1,
         unit=float(inner._maze_unit),
         offset=(float(inner._offset_x), float(inner._offset_y)),
-        start=tuple(map(float, info["init_xy"])),
-        goal=tuple(map(float, info["goal_xy"])),
+        start=(float(info["init_xy"][0]), float(info["init_xy"][1])),
+        goal=(float(info["goal_xy"][0]), float(info["goal_xy"][1])),
         goal_radius=float(inner._goal_tol),
     )
 

@@ -12,7 +12,6 @@ from drol.algorithms.base import Algorithm
 from drol.data.dataset import Dataset
 from drol.types import Metrics, Spec
 
-
 # XLA's newer library of CPU kernels runs these matrix products slower than the one before it: one update at the
 # paper's size took 110 ms with it and 85 ms without (docs/performance.md).
 WANTED_OPTIONS = {"xla_cpu_experimental_ynn_fusion_type": ""}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from drol.algorithms import Algorithm, algorithm_name, find_algorithm
-from drol.tasks import DEFAULT_TASK
 from drol.errors import InputError
+from drol.tasks import DEFAULT_TASK
 
 # What a preset changes of a run; the algorithm's own `presets` say what it changes there.
 PRESETS: dict[str, dict[str, Any]] = {

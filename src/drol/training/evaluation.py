@@ -5,20 +5,26 @@ every generator at the start, and the policy always runs on the same number of r
 order in which they answer change nothing.
 """
 
+import contextlib
 import functools
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any, Self
 
 import jax
 import numpy as np
 from jax import Array
 
+from drol.errors import InputError
+from drol.runs.checkpoints import saved_steps, step_name
+from drol.runs.directory import RunDirectory
+from drol.tasks import load_task
 from drol.tasks.base import Episode
 from drol.training.policy import Policy
 from drol.training.worker import Broke, Reset, Seen, Step, serve
@@ -90,9 +96,9 @@ class Evaluator:
             self.send_actions(policy, [number for number in answers if number in running], running, best_of)
         return [finished[index] for index in range(episodes)]
 
-    def begin(self, number: int, running: dict[int, Running], waiting: Iterable[int], first_seed: int) -> None:
+    def begin(self, number: int, running: dict[int, Running], waiting: Iterator[int], first_seed: int) -> None:
         """Give the next episode, if there is one, to a process."""
-        index = next(iter(waiting), None)
+        index = next(waiting, None)
         if index is None:
             return
         seed = first_seed + index
@@ -129,7 +135,11 @@ class Evaluator:
         observations = np.zeros((ROWS, *first.shape), np.float32)
         seeds, steps = np.zeros(ROWS, np.uint32), np.zeros(ROWS, np.uint32)
         for row, number in enumerate(ready):
-            observations[row], seeds[row], steps[row] = running[number].observation, running[number].seed, running[number].step
+            observations[row], seeds[row], steps[row] = (
+                running[number].observation,
+                running[number].seed,
+                running[number].step,
+            )
         actions = np.asarray(act_rows(policy, observations, seeds, steps, best_of))
         for row, number in enumerate(ready):
             running[number].deadline = time.monotonic() + self.timeout
@@ -137,13 +147,13 @@ class Evaluator:
 
     def collect_answers(self, running: dict[int, Running]) -> dict[int, Seen | Broke]:
         """Wait until at least one process has answered, died or run out of time."""
-        connections = {self.connection(number): number for number in running}
+        connections: dict[Any, int] = {self.connection(number): number for number in running}
         patience = min(each.deadline for each in running.values()) - time.monotonic()
         answers: dict[int, Seen | Broke] = {}
-        for connection in wait(list(connections), max(0.0, patience)):
-            number = connections[connection]
+        for ready in wait(list(connections), max(0.0, patience)):
+            number = connections[ready]
             try:
-                answers[number] = connection.recv()
+                answers[number] = self.connection(number).recv()
             except (EOFError, OSError):
                 process = self.stop(number)
                 answers[number] = Broke(f"the environment's process ended with exit code {process.exitcode}")
@@ -166,10 +176,8 @@ class Evaluator:
         return worker[1]
 
     def send(self, number: int, request: Reset | Step) -> None:
-        try:
+        with contextlib.suppress(OSError):  # the process is dead; reading its answer says so
             self.connection(number).send(request)
-        except OSError:
-            pass  # the process is dead; reading its answer says so
 
     def stop(self, number: int) -> BaseProcess:
         worker = self.workers[number]
@@ -183,3 +191,35 @@ class Evaluator:
             process.kill()
             process.join()
         return process
+
+
+def evaluate_run(
+    directory: RunDirectory,
+    episodes: int,
+    best_of: int = 1,
+    step: int | None = None,
+    first_seed: int = 0,
+    processes: int | None = None,
+) -> list[dict[str, Any]]:
+    """Evaluate a saved policy of every seed of a run, the last one unless a step is given, and record it."""
+    run = directory.read_config()["run"]
+    if episodes < 1 or best_of < 1:
+        raise InputError(f"episodes is {episodes} and best_of is {best_of}; both must be at least 1")
+    saved = saved_steps(directory.policies)
+    if not saved:
+        raise InputError(f"the run in {directory.path} has no policy yet; train it first")
+    if step is not None and step not in saved:
+        raise InputError(f"no policy of step {step} in {directory.path}; it has {', '.join(map(str, saved))}")
+    step = saved[-1] if step is None else step
+    task = load_task(run["task"], Path(run["dataset"]) if run["dataset"] else None)
+    if task.make_environment is None:
+        raise InputError(f"the task {task.name} has no environment to evaluate in")
+    rows = []
+    with Evaluator(task.make_environment, processes) as evaluator:
+        for seed in run["seeds"]:
+            policy = Policy.load(directory.policies / step_name(step), seed)
+            played = evaluator.run(policy, episodes, first_seed, best_of)
+            row = {"step": step, "seed": seed, "best_of": best_of, "score": task.score(played)}
+            rows.append(row | {"episodes": [episode.to_dict() for episode in played]})
+            directory.log_extra_evaluation(rows[-1])
+    return rows

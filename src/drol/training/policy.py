@@ -10,8 +10,8 @@ import numpy as np
 from jax import Array
 
 from drol.algorithms import Algorithm, algorithm_name, find_algorithm
-from drol.runs.checkpoints import DamagedCheckpoint, load_tree, read_metadata, save_tree
 from drol.errors import InputError
+from drol.runs.checkpoints import DamagedCheckpoint, load_tree, read_metadata, save_tree
 from drol.types import Spec
 
 
@@ -79,7 +79,12 @@ class Policy(eqx.Module):
 
 
 def save_policies(
-    folder: Path, algorithm: Algorithm, tree: tuple[Any, Standardisation], spec: Spec, seeds: tuple[int, ...], **metadata: Any
+    folder: Path,
+    algorithm: Algorithm,
+    tree: tuple[Any, Standardisation],
+    spec: Spec,
+    seeds: tuple[int, ...],
+    **metadata: Any,
 ) -> None:
     """Save the stacked policies of all seeds of a run."""
     save_tree(

@@ -22,7 +22,8 @@ class Display:
     """Updates done, their rate, the time left and the latest score."""
 
     def __init__(self, steps: int, first_step: int, score_name: str, quiet: bool = False):
-        self.steps, self.first_step = steps, first_step
+        self.steps, self.first_step, self.step = steps, first_step, first_step
+        self.compiled = False
         self.score_name = score_name
         self.console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
         self.score = ""
@@ -30,9 +31,14 @@ class Display:
         self.last_line = time.monotonic()
         self.bar: Progress | None = None
         if self.console.is_terminal and not quiet:
-            columns = (TextColumn("{task.description}"), BarColumn(None), TextColumn("{task.fields[text]}"), TimeElapsedColumn())
-            self.bar = Progress(*columns, console=self.console)
-            self.line = self.bar.add_task("training", total=steps, completed=first_step, text="compiling")
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(None),
+                TextColumn("{task.fields[text]}"),
+                TimeElapsedColumn(),
+            )
+            bar = self.bar = Progress(*columns, console=self.console)
+            self.line = bar.add_task("training", total=steps, completed=first_step, text="compiling")
 
     def __enter__(self) -> Self:
         if self.bar:
@@ -44,15 +50,20 @@ class Display:
             self.bar.stop()
         sys.stderr.flush()
 
-    def advance(self, step: int, updates: int, seconds: float, counted: bool = True) -> None:
-        """Show that `updates` updates, ending with `step`, took some seconds; the first ones compile and do not count."""
-        if counted:
+    @property
+    def rate(self) -> float:
+        """Updates a second, or 0 before any were timed."""
+        return (self.step - self.first_step) / self.seconds if self.seconds else 0.0
+
+    def advance(self, step: int, seconds: float) -> None:
+        """Show that the updates up to `step` took some seconds; the first call compiles, so its time does not count."""
+        self.step = step
+        if self.compiled:
             self.seconds += seconds
         else:
-            self.first_step = step
-        rate = (step - self.first_step) / self.seconds if self.seconds else 0.0
-        left = f"{duration((self.steps - step) / rate)} left" if rate else "compiled"
-        text = f"{step:,}/{self.steps:,} updates, {rate:,.0f}/s, {left}{self.score}"
+            self.compiled, self.first_step = True, step
+        left = f"{self.rate:,.0f}/s, {duration((self.steps - step) / self.rate)} left" if self.rate else "compiled"
+        text = f"{step:,}/{self.steps:,} updates, {left}{self.score}"
         if self.bar:
             self.bar.update(self.line, completed=step, text=text)
         elif time.monotonic() - self.last_line > 10 or step == self.steps:

@@ -1,21 +1,14 @@
 """The host loop: chunk, log, evaluate, save; resumed by running it again."""
 
-import importlib.metadata
 import math
-import os
-import platform
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import jax
 import numpy as np
-from jax import Array
 
 from drol.data.dataset import Dataset
 from drol.errors import InputError
@@ -23,15 +16,15 @@ from drol.runs.checkpoints import newest_valid, save_tree, step_name
 from drol.runs.directory import RunDirectory
 from drol.tasks import load_task
 from drol.tasks.base import Task
+from drol.training.circumstances import circumstances
 from drol.training.compiled import diagnose_seeds, init_seeds, seed_keys, train_chunk, zero_totals
 from drol.training.config import RunConfig, differences
 from drol.training.evaluation import Evaluator
 from drol.training.policy import Policy, Standardisation, save_policies
 from drol.training.progress import Display
-from drol.types import Metrics
+from drol.training.signals import Stop, requested_stop
 
 CHUNK_SECONDS = 1.0  # a chunk of updates aims at this, so that progress shows and a signal is heeded
-VERSIONED = ("drol", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco", "ogbench")
 
 
 class Diverged(Exception):
@@ -69,7 +62,9 @@ def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
     if changed:
         raise InputError(f"the folder {directory.path} holds another run ({changed[0]}); choose another --out")
     if new["steps"] < old["steps"]:
-        raise InputError(f"the run in {directory.path} has {old['steps']} steps; --steps {new['steps']} cannot be fewer")
+        raise InputError(
+            f"the run in {directory.path} has {old['steps']} steps; --steps {new['steps']} cannot be fewer"
+        )
 
 
 class Run:
@@ -120,23 +115,26 @@ class Run:
         if self.directory.exists:
             before = self.directory.read_config()
             if before["dataset_fingerprint"] != now["dataset_fingerprint"]:
-                raise InputError(f"the data of {self.task.name} is not what the run in {self.directory.path} began with")
+                raise InputError(
+                    f"the data of {self.task.name} is not what the run in {self.directory.path} began with"
+                )
             changed = differences(before["circumstances"], now["circumstances"])
             if changed:
-                self.messages.append(f"the result will not be bit-identical to an uninterrupted run: {'; '.join(changed)}")
+                self.messages.append(
+                    f"the result will not be bit-identical to an uninterrupted run: {'; '.join(changed)}"
+                )
         self.directory.write_config(now)
 
-    def train(self, stop: "Stop") -> Outcome:
+    def train(self, stop: Stop) -> Outcome:
         scores = None
         with self.display, self.evaluator() as evaluator:
             for message in self.messages:
                 self.display.note(message)
             if self.step == 0 and not self.evaluated(0):
                 scores = self.evaluate(evaluator)
-            counted = False
             while self.step < self.config.steps and stop.signal is None:
                 boundary = self.next_boundary()
-                counted = self.advance(boundary, counted)
+                self.advance(boundary)
                 if self.step == boundary:
                     self.log()
                     if self.due(self.config.evaluation_interval):
@@ -162,19 +160,16 @@ class Run:
         intervals = (config.log_interval, config.evaluation_interval, config.checkpoint_interval)
         return min(config.steps, *((self.step // interval + 1) * interval for interval in intervals))
 
-    def advance(self, boundary: int, counted: bool) -> bool:
-        """Run one chunk, not past the boundary and about a second long; the first call compiles and does one update."""
-        rate = (self.step - self.display.first_step) / self.display.seconds if self.display.seconds else 0.0
-        updates = min(boundary - self.step, max(1, round(rate * CHUNK_SECONDS))) if counted else 1
+    def advance(self, boundary: int) -> None:
+        """Run one chunk, not past the boundary and about a second long."""
+        last_step = min(boundary, self.step + max(1, round(self.display.rate * CHUNK_SECONDS)))
         start = time.monotonic()
-        last_step = self.step + updates
         self.states, self.totals = train_chunk(
             self.algorithm, self.states, self.totals, self.dataset, self.keys, self.step + 1, last_step
         )
         jax.block_until_ready(self.totals)
         self.step = last_step
-        self.display.advance(self.step, updates, time.monotonic() - start, counted)
-        return True
+        self.display.advance(self.step, time.monotonic() - start)
 
     def log(self) -> None:
         """Write the mean metrics since the last log and the diagnostics of this step; stop if one is not a number."""
@@ -186,14 +181,14 @@ class Run:
             broken = [name for name, value in row.items() if not math.isfinite(value)]
             if broken:
                 raise Diverged(
-                    f"{broken[0]} of seed {row['seed']} is not finite at step {self.step}; the last checkpoint is kept. "
-                    "A lower --learning-rate or a higher --bc-weight may help"
+                    f"{broken[0]} of seed {row['seed']} is not finite at step {self.step}; "
+                    "the last checkpoint is kept, and a lower --learning-rate may help"
                 )
             self.directory.log_metrics(row)
         self.totals = jax.tree.map(lambda total: total * 0, self.totals)
         self.logged_step = self.step
 
-    def rows(self, metrics: Metrics) -> list[dict[str, Any]]:
+    def rows(self, metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
         values = {name: np.asarray(value) for name, value in metrics.items()}
         return [
             {"step": self.step, "seed": seed, **{name: float(value[index]) for name, value in values.items()}}
@@ -210,7 +205,9 @@ class Run:
             else [{}] * len(self.config.seeds)
         )
         for index, seed in enumerate(self.config.seeds):
-            policy = Policy(self.algorithm, jax.tree.map(lambda leaf, i=index: leaf[i], self.states.policy), self.standardisation)
+            policy = Policy(
+                self.algorithm, jax.tree.map(lambda leaf, i=index: leaf[i], self.states.policy), self.standardisation
+            )
             start = time.monotonic()
             episodes = evaluator.run(policy, self.config.evaluation_episodes, self.config.evaluation_seed)
             if not episodes:
@@ -225,8 +222,10 @@ class Run:
                     "seed": seed,
                     "score": scores[-1],
                     "seconds": round(time.monotonic() - start, 2),
-                    "validation": {name: value for name, value in validation[index].items() if name not in ("step", "seed")},
-                    "episodes": [episode_row(episode) for episode in episodes],
+                    "validation": {
+                        name: value for name, value in validation[index].items() if name not in ("step", "seed")
+                    },
+                    "episodes": [episode.to_dict() for episode in episodes],
                 }
             )
             positions = [episode.positions for episode in episodes if episode.positions is not None]
@@ -255,7 +254,9 @@ class Run:
         except OSError as error:
             if self.step == self.config.steps:
                 raise
-            self.display.note(f"the checkpoint of step {self.step:,} was not saved ({error.strerror}); the one before is kept")
+            self.display.note(
+                f"the checkpoint of step {self.step:,} was not saved ({error.strerror}); the one before is kept"
+            )
 
 
 class NoEvaluator:
@@ -269,55 +270,3 @@ class NoEvaluator:
 
     def run(self, *_: object) -> list:
         return []
-
-
-def episode_row(episode: Any) -> dict[str, Any]:
-    row = {"seed": episode.seed, "return": episode.total_reward, "length": episode.length, "success": episode.success}
-    return row | ({"failure": episode.failure} if episode.failure else {})
-
-
-def circumstances() -> dict[str, Any]:
-    """What besides the configuration can change the last bits of a result."""
-    versions = {}
-    for name in VERSIONED:
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            versions[name] = None
-    device = jax.devices()[0]
-    return {
-        "python": platform.python_version(),
-        **versions,
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "device": f"{device.platform}: {device.device_kind}",
-    }
-
-
-@dataclass
-class Stop:
-    """A signal that asked the run to end."""
-
-    signal: int | None = None
-
-
-@contextmanager
-def requested_stop() -> Iterator[Stop]:
-    """Turn Ctrl-C and SIGTERM into a wish that is heeded after the chunk; a second one ends at once."""
-    stop = Stop()
-    previous = {}
-
-    def note(number: int, _: FrameType | None) -> None:
-        if stop.signal is not None:
-            raise KeyboardInterrupt
-        stop.signal = number
-
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            previous[number] = signal.signal(number, note)
-    except ValueError:  # not in the main thread, where signals cannot be handled
-        pass
-    try:
-        yield stop
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
