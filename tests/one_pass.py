@@ -1,9 +1,9 @@
-"""DROL written plainly, as the oracle of the tests: every candidate and its critics are evaluated and differentiated."""
+"""DROL written plainly, the oracle of the tests: all candidates and their critics are evaluated and differentiated."""
 
 import jax
 import jax.numpy as jnp
 
-from drol.algorithms.drol import DROL, DROLState, Draws
+from drol.algorithms.drol import DROL, Draws, DROLState
 from drol.algorithms.parts import ADAM, Trainable, aggregate, clip, polyak
 from drol.types import Transition
 

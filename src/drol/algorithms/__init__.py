@@ -3,10 +3,30 @@
 import difflib
 
 from drol.algorithms.base import Algorithm
+from drol.algorithms.bc import BC
+from drol.algorithms.deflow import DeFlow
 from drol.algorithms.drol import DROL
+from drol.algorithms.fawac import FAWAC
+from drol.algorithms.fbrac import FBRAC
+from drol.algorithms.fql import FQL
+from drol.algorithms.ifql import IFQL
+from drol.algorithms.iql import IQL
+from drol.algorithms.rebrac import ReBRAC
+from drol.algorithms.sorl import SORL
 from drol.errors import InputError
 
-ALGORITHMS: dict[str, type[Algorithm]] = {"drol": DROL}
+ALGORITHMS: dict[str, type[Algorithm]] = {
+    "drol": DROL,
+    "bc": BC,
+    "iql": IQL,
+    "rebrac": ReBRAC,
+    "fawac": FAWAC,
+    "fbrac": FBRAC,
+    "ifql": IFQL,
+    "deflow": DeFlow,
+    "sorl": SORL,
+    "fql": FQL,
+}
 
 
 def find_algorithm(name: str) -> type[Algorithm]:

@@ -17,7 +17,7 @@ def hyperparameter(
     default: Any,
     description: str,
     minimum: float | None = None,
-    choices: tuple[str, ...] | None = None,
+    choices: tuple[Any, ...] | None = None,
 ) -> Any:
     """A field of an algorithm: its default, the help text of its flag, and what it may be.
 
@@ -30,6 +30,7 @@ def hyperparameter(
 class Algorithm(eqx.Module):
     """Hyperparameters and `init`, `update`, `act`; a subclass is final and declares all of its fields itself."""
 
+    draws_actions: ClassVar[bool] = True  # whether two actions for one observation differ, so that best-of-N has sense
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # name of a preset -> hyperparameters that differ
 
     batch_size: eqx.AbstractVar[int]  # transitions that an update takes
@@ -78,7 +79,7 @@ def check_hyperparameter(field: dataclasses.Field, value: Any) -> None:
         raise InputError(f"{field.name} is {value!r}; it must be of type {kind.__name__}")
     choices, minimum = field.metadata["choices"], field.metadata["minimum"]
     if choices is not None and value not in choices:
-        raise InputError(f"{field.name} is {value!r}; it must be one of {', '.join(choices)}")
+        raise InputError(f"{field.name} is {value!r}; it must be one of {', '.join(map(str, choices))}")
     for number in value if isinstance(value, tuple) else (value,):
         if minimum is not None and not number >= minimum:
             raise InputError(f"{field.name} is {value!r}; it must be at least {minimum}")

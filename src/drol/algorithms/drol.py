@@ -19,7 +19,18 @@ import jax.numpy as jnp
 from jax import Array
 
 from drol.algorithms.base import Algorithm, hyperparameter
-from drol.algorithms.parts import Trainable, aggregate, clip, descend, polyak, trainable, uniform_in_ball
+from drol.algorithms.parts import (
+    Trainable,
+    aggregate,
+    best_action,
+    clip,
+    critic_loss,
+    descend,
+    polyak,
+    q_scale,
+    trainable,
+    uniform_in_ball,
+)
 from drol.networks.actors import LatentActor
 from drol.networks.critics import QEnsemble
 from drol.types import Metrics, Spec, Transition
@@ -103,10 +114,7 @@ class DROL(Algorithm):
         action_size = policy.actor.action_size
         latent = uniform_in_ball(key, (best_of, action_size), math.sqrt(action_size))
         actions = clip(policy.actor.candidates(observation, latent))  # [best_of, action]
-        if best_of == 1:
-            return actions[0]
-        observations = jnp.broadcast_to(observation, (best_of, *observation.shape))
-        return actions[policy.critic(observations, actions).mean(0).argmax()]
+        return best_action(policy.critic, observation, actions)
 
     def diagnose(self, state: DROLState, batch: Transition, key: Array) -> Metrics:
         """How the candidates spread and which of them win; `methods` of docs/algorithms.md defines each figure."""
@@ -144,7 +152,7 @@ class DROL(Algorithm):
         winner = self.route(actor_before, batch, draws.latent)
         target = self.bellman_target(state.target_critic, actor_before, batch, draws.next_latent)
         actor, actor_metrics = descend(state.actor, self.learning_rate, self.actor_loss, critic_before, batch, winner)
-        critic, critic_metrics = descend(state.critic, self.learning_rate, self.critic_loss, batch, target)
+        critic, critic_metrics = descend(state.critic, self.learning_rate, critic_loss, batch, target)
         target_critic = polyak(critic_before, state.target_critic, self.target_rate)
         return DROLState(actor, critic, target_critic), actor_metrics | critic_metrics
 
@@ -167,14 +175,9 @@ class DROL(Algorithm):
             loss = bc_loss - self.alpha * q.mean()
         else:
             bc_loss = squared_error.mean()
-            magnitude = jnp.maximum(jnp.abs(jax.lax.stop_gradient(q)).mean(), 1e-6) if self.normalise_q else 1.0
-            loss = self.bc_weight * bc_loss - self.q_weight * q.mean() / magnitude
+            scale = q_scale(q) if self.normalise_q else 1.0
+            loss = self.bc_weight * bc_loss - self.q_weight * scale * q.mean()
         return loss, {"actor_loss": loss, "routed_bc_loss": bc_loss, "actor_q": q.mean()}
-
-    def critic_loss(self, critic: QEnsemble, batch: Transition, target: Array) -> tuple[Array, Metrics]:
-        q = critic(batch.observation, batch.action)  # [ensemble, batch]
-        loss = jnp.square(q - target).mean()
-        return loss, {"critic_loss": loss, "data_q": q.mean()}
 
     def bellman_target(
         self, target_critic: QEnsemble, actor: LatentActor, batch: Transition, next_latent: Array

@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from drol.types import Metrics
+from drol.networks.actors import VectorField
+from drol.networks.critics import QEnsemble, ValueFunction
+from drol.types import Metrics, Transition
 
 Network = TypeVar("Network", bound=Any)
 
@@ -36,9 +38,14 @@ def descend(
 ) -> tuple[Trainable[Network], Metrics]:
     """One Adam step down the gradient of `loss(network, *arguments)` with respect to the network."""
     gradient, metrics = jax.grad(loss, has_aux=True)(trained.network, *arguments)
+    return adam_step(trained, gradient, learning_rate), metrics
+
+
+def adam_step(trained: Trainable[Network], gradient: Network, learning_rate: float | Array) -> Trainable[Network]:
+    """One Adam step along a gradient."""
     direction, optimiser = ADAM.update(gradient, trained.optimiser)
     network = jax.tree.map(lambda old, step: old - learning_rate * step, trained.network, direction)
-    return Trainable(network, optimiser), metrics
+    return Trainable(network, optimiser)
 
 
 def polyak(online: Network, target: Network, rate: float | Array) -> Network:
@@ -68,3 +75,69 @@ def ball_point(normal: Array, uniform: Array, radius: float) -> Array:
     """`R u^(1/d) v / |v|` for a normal draw v and a uniform draw u, with the small constants of the released code."""
     length = jnp.sqrt(jnp.square(normal).sum(-1, keepdims=True) + 1e-6) + 1e-8
     return radius * uniform ** (1 / (normal.shape[-1] + 1e-8)) * normal / length
+
+
+def q_scale(q: Array) -> Array:
+    """`1 / E|q|` without a gradient: it makes the weight of a Q term independent of the size of rewards."""
+    return 1 / jnp.maximum(jnp.abs(jax.lax.stop_gradient(q)).mean(), 1e-6)
+
+
+def critic_loss(critic: QEnsemble, batch: Transition, target: Array) -> tuple[Array, Metrics]:
+    """`E mean_j (Q_j(s, a) - y)^2`."""
+    q = critic(batch.observation, batch.action)  # [ensemble, batch]
+    loss = jnp.square(q - target).mean()
+    return loss, {"critic_loss": loss, "data_q": q.mean()}
+
+
+def best_action(
+    critic: QEnsemble, observation: Array, actions: Array, *conditions: Array | float, how: str = "mean"
+) -> Array:
+    """Of several actions [N, action] for one observation, the one that the critics value most."""
+    if len(actions) == 1:
+        return actions[0]
+    observations = jnp.broadcast_to(observation, (len(actions), *observation.shape))
+    return actions[aggregate(critic(observations, actions, *conditions), how).argmax()]
+
+
+def flow_action(field: VectorField, observation: Array, noise: Array, steps: int) -> Array:
+    """The flow of a field from noise to an action by Euler steps `x <- x + v(s, x, i/n)/n`, clipped at the end."""
+
+    def euler(x: Array, time: Array) -> tuple[Array, None]:
+        return x + field(observation, x, time) / steps, None
+
+    return clip(jax.lax.scan(euler, noise, jnp.arange(steps) / steps)[0])
+
+
+def flow_matching_error(field: VectorField, batch: Transition, noise: Array, time: Array) -> Array:
+    """Squared error [batch, action] of the velocity on the straight path from noise (time 0) to the action (time 1)."""
+    x = (1 - time) * noise + time * batch.action
+    return jnp.square(field(batch.observation, x, time) - (batch.action - noise))
+
+
+def flow_matching_loss(field: VectorField, batch: Transition, noise: Array, time: Array) -> tuple[Array, Metrics]:
+    """`E |v(s, x_t, t) - (a - x_0)|^2 / d_a`."""
+    loss = flow_matching_error(field, batch, noise, time).mean()
+    return loss, {"flow_loss": loss}
+
+
+def expectile_loss(
+    value: ValueFunction, batch: Transition, target_critic: QEnsemble, expectile: float | Array
+) -> tuple[Array, Metrics]:
+    """`E w (q - V(s))^2` with `q = min_j Qbar_j(s, a)`, weight kappa where q is above V and 1 - kappa below."""
+    q = target_critic(batch.observation, batch.action).min(0)
+    v = value(batch.observation)
+    weight = jnp.where(q >= v, expectile, 1 - expectile)
+    loss = (weight * jnp.square(q - v)).mean()
+    return loss, {"value_loss": loss, "value": v.mean()}
+
+
+def summed_critic_loss(critic: QEnsemble, batch: Transition, target: Array) -> tuple[Array, Metrics]:
+    """`E sum_j (Q_j(s, a) - y)^2`: the implicit methods add the critics up where others average them."""
+    q = critic(batch.observation, batch.action)  # [ensemble, batch]
+    loss = jnp.square(q - target).sum(0).mean()
+    return loss, {"critic_loss": loss, "data_q": q.mean()}
+
+
+def gaussian_log_density(mean: Array, action: Array) -> Array:
+    """Log density [batch] of actions under a Gaussian of standard deviation 1."""
+    return -0.5 * (jnp.square(action - mean).sum(-1) + action.shape[-1] * jnp.log(2 * jnp.pi))

@@ -23,7 +23,7 @@ class Dataset(eqx.Module):
     """
 
     observation: Array  # [rows, *observation]
-    action: Array  # [rows, action], zero on last rows
+    action: Array  # [rows, action]; on last rows that of the next trajectory
     reward: Array  # [rows]
     continues: Array  # [rows], 0 where the task ended
     last: Array  # [rows] bool, true on the last row of each trajectory
@@ -59,7 +59,10 @@ class Dataset(eqx.Module):
         largest = np.abs(action[~last]).max()
         if largest > 1 + 1e-6:
             raise InputError(f"actions reach {largest:.6g}; they must lie in [-1, 1], so scale them first")
-        action = np.where(last[:, None], 0.0, np.clip(action, -ACTION_LIMIT, ACTION_LIMIT))
+        action = np.clip(action, -ACTION_LIMIT, ACTION_LIMIT)
+        # What follows a last transition is not known; the released codes read the action of the next trajectory.
+        after = np.minimum(np.flatnonzero(last) + 1, rows - 2)
+        action[last] = action[after]
         return cls(
             observation=jnp.asarray(observation, jnp.float32),
             action=jnp.asarray(action, jnp.float32),
@@ -108,5 +111,5 @@ class Dataset(eqx.Module):
         for name in ("observation", "action", "reward", "continues", "last"):
             array = np.ascontiguousarray(getattr(self, name))
             digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-            digest.update(memoryview(array).cast("B"))
+            digest.update(array.tobytes())
         return digest.hexdigest()

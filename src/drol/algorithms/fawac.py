@@ -1,0 +1,150 @@
+"""FAWAC: a flow policy cloned with advantage weights.
+
+    L_actor = w |v(s, x_t, t) - (a - x_0)|^2 / d_a,  w = min(exp(alpha (mean_j Q_j(s, a) - V(s))), 100)  (actor_loss)
+    L_V     = mean_j (V(s) - Qbar_j(s, a))^2                                                            (value_loss)
+    L_Q     = mean_j (Q_j(s, a) - r - gamma m agg_j Qbar_j(s', F(s', z')))^2                     (parts.critic_loss)
+
+F is the flow of v by Euler steps, clipped. The paper that names this baseline does not say how V is had; a network
+fitted to the target critics at data actions is the choice of its only public form, `baseline="policy"` is AWAC's own,
+`V(s) = mean_j Q_j(s, F(s, z))`. Reference: the baseline of "Flow Q-Learning".
+"""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from drol.algorithms.base import Algorithm, hyperparameter
+from drol.algorithms.parts import (
+    Trainable,
+    aggregate,
+    best_action,
+    critic_loss,
+    descend,
+    flow_action,
+    flow_matching_error,
+    polyak,
+    trainable,
+)
+from drol.networks.actors import VectorField
+from drol.networks.critics import QEnsemble, ValueFunction
+from drol.types import Metrics, Spec, Transition
+
+
+class FAWACPolicy(eqx.Module):
+    """What `act` needs: the flow, and the critic that chooses when more than one action is drawn."""
+
+    flow: VectorField
+    critic: QEnsemble
+
+
+class FAWACState(eqx.Module):
+    """Everything that learns."""
+
+    flow: Trainable[VectorField]
+    value: Trainable[ValueFunction]
+    critic: Trainable[QEnsemble]
+    target_critic: QEnsemble
+
+    @property
+    def policy(self) -> FAWACPolicy:
+        return FAWACPolicy(self.flow.network, self.critic.network)
+
+
+class Draws(eqx.Module):
+    """All randomness of one update."""
+
+    flow_noise: Array  # x_0, [batch, action]
+    flow_time: Array  # t, [batch, 1]
+    next_noise: Array  # z', [batch, action]
+    noise: Array  # z of the policy action that AWAC's baseline values, [batch, action]
+
+
+class FAWAC(Algorithm):
+    """A flow policy that clones the better actions of the data more."""
+
+    alpha: float = hyperparameter(3.0, "alpha, inverse temperature of the advantage weights", minimum=0)
+    largest_weight: float = hyperparameter(100.0, "cap of the advantage weights", minimum=0)
+    baseline: str = hyperparameter(
+        "network", "V(s) of the advantage: a network, or the critics at a policy action", choices=("network", "policy")
+    )
+    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0)
+    q_aggregation: str = hyperparameter(
+        "mean", "agg, how the target critics make one value in the Bellman target", choices=("mean", "min")
+    )
+    flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1)
+    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0)
+    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1)
+    hidden_sizes: tuple[int, ...] = hyperparameter(
+        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1
+    )
+
+    presets: ClassVar = {"laptop": {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3, "target_rate": 0.02}}
+
+    def init(self, key: Array, spec: Spec) -> FAWACState:
+        flow_key, value_key, critic_key = jax.random.split(key, 3)
+        critic = QEnsemble(critic_key, spec, self.hidden_sizes)
+        value = ValueFunction(value_key, spec, self.hidden_sizes)
+        flow = VectorField(flow_key, spec, self.hidden_sizes)
+        return FAWACState(trainable(flow), trainable(value), trainable(critic), critic)
+
+    def update(self, state: FAWACState, batch: Transition, key: Array) -> tuple[FAWACState, Metrics]:
+        return self.step(state, batch, self.draw(batch, key))
+
+    def act(self, policy: FAWACPolicy, observation: Array, key: Array, best_of: int = 1) -> Array:
+        noise = jax.random.normal(key, (best_of, policy.flow.action_size))
+        observations = jnp.broadcast_to(observation, (best_of, *observation.shape))
+        actions = flow_action(policy.flow, observations, noise, self.flow_steps)  # [best_of, action]
+        return best_action(policy.critic, observation, actions)
+
+    def draw(self, batch: Transition, key: Array) -> Draws:
+        flow_key, time_key, noise_key, next_key = jax.random.split(key, 4)
+        shape = batch.action.shape
+        return Draws(
+            flow_noise=jax.random.normal(flow_key, shape),
+            flow_time=jax.random.uniform(time_key, (shape[0], 1)),
+            next_noise=jax.random.normal(next_key, shape),
+            noise=jax.random.normal(noise_key, shape),
+        )
+
+    def step(self, state: FAWACState, batch: Transition, draws: Draws) -> tuple[FAWACState, Metrics]:
+        """One update with given draws; every loss sees the networks from before it, and so does the target."""
+        flow_before, critic_before = state.flow.network, state.critic.network
+        target = self.bellman_target(state.target_critic, flow_before, batch, draws.next_noise)
+        weight = self.weight(state, batch, draws.noise)
+        value, value_metrics = descend(state.value, self.learning_rate, self.value_loss, state.target_critic, batch)
+        flow, flow_metrics = descend(state.flow, self.learning_rate, self.actor_loss, batch, draws, weight)
+        critic, critic_metrics = descend(state.critic, self.learning_rate, critic_loss, batch, target)
+        target_critic = polyak(critic_before, state.target_critic, self.target_rate)
+        return FAWACState(flow, value, critic, target_critic), value_metrics | flow_metrics | critic_metrics
+
+    def weight(self, state: FAWACState, batch: Transition, noise: Array) -> Array:
+        """How much each data action [batch] counts."""
+        critic = state.critic.network
+        if self.baseline == "policy":
+            policy_action = flow_action(state.flow.network, batch.observation, noise, self.flow_steps)
+            value = critic(batch.observation, policy_action).mean(0)
+        else:
+            value = state.value.network(batch.observation)
+        advantage = critic(batch.observation, batch.action).mean(0) - value
+        return jnp.minimum(jnp.exp(self.alpha * advantage), self.largest_weight)
+
+    def actor_loss(self, flow: VectorField, batch: Transition, draws: Draws, weight: Array) -> tuple[Array, Metrics]:
+        error = flow_matching_error(flow, batch, draws.flow_noise, draws.flow_time).mean(-1)  # [batch]
+        loss = (weight * error).mean()
+        return loss, {"actor_loss": loss, "flow_loss": error.mean(), "weight": weight.mean()}
+
+    def value_loss(self, value: ValueFunction, target_critic: QEnsemble, batch: Transition) -> tuple[Array, Metrics]:
+        v = value(batch.observation)
+        loss = jnp.square(v - target_critic(batch.observation, batch.action)).mean()
+        return loss, {"value_loss": loss, "value": v.mean()}
+
+    def bellman_target(
+        self, target_critic: QEnsemble, flow: VectorField, batch: Transition, next_noise: Array
+    ) -> Array:
+        next_action = flow_action(flow, batch.next_observation, next_noise, self.flow_steps)
+        next_q = aggregate(target_critic(batch.next_observation, next_action), self.q_aggregation)
+        return batch.reward + self.discount * batch.continues * next_q  # [batch]

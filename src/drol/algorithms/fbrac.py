@@ -1,0 +1,132 @@
+"""FBRAC: a flow policy that climbs Q through all of its Euler steps, held to the data by flow matching.
+
+    L_flow  = |v(s, x_t, t) - (a - x_0)|^2 / d_a,  x_t = (1 - t) x_0 + t a             (parts.flow_matching_error)
+    L_actor = alpha L_flow  -  mean_j Q_j(s, F(s, z))                                  (actor_loss)
+    L_Q     = mean_j (Q_j(s, a) - r - gamma m agg_j Qbar_j(s', F(s', z')))^2           (parts.critic_loss)
+
+F is the flow of v by Euler steps, clipped. Reference: the baseline of "Flow Q-Learning".
+"""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from drol.algorithms.base import Algorithm, hyperparameter
+from drol.algorithms.parts import (
+    Trainable,
+    aggregate,
+    best_action,
+    critic_loss,
+    descend,
+    flow_action,
+    flow_matching_error,
+    polyak,
+    q_scale,
+    trainable,
+)
+from drol.networks.actors import VectorField
+from drol.networks.critics import QEnsemble
+from drol.types import Metrics, Spec, Transition
+
+
+class FBRACPolicy(eqx.Module):
+    """What `act` needs: the flow, and the critic that chooses when more than one action is drawn."""
+
+    flow: VectorField
+    critic: QEnsemble
+
+
+class FBRACState(eqx.Module):
+    """Everything that learns."""
+
+    flow: Trainable[VectorField]
+    critic: Trainable[QEnsemble]
+    target_critic: QEnsemble
+
+    @property
+    def policy(self) -> FBRACPolicy:
+        return FBRACPolicy(self.flow.network, self.critic.network)
+
+
+class Draws(eqx.Module):
+    """All randomness of one update."""
+
+    flow_noise: Array  # x_0, [batch, action]
+    flow_time: Array  # t, [batch, 1]
+    noise: Array  # z, [batch, action]
+    next_noise: Array  # z', [batch, action]
+
+
+class FBRAC(Algorithm):
+    """A flow policy trained by back-propagation through its sampler."""
+
+    alpha: float = hyperparameter(10.0, "alpha, weight of flow matching against Q", minimum=0)
+    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0)
+    q_aggregation: str = hyperparameter(
+        "mean", "agg, how the target critics make one value in the Bellman target", choices=("mean", "min")
+    )
+    normalise_q: bool = hyperparameter(False, "divide Q in the actor loss by its mean magnitude over the batch")
+    flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1)
+    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0)
+    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1)
+    hidden_sizes: tuple[int, ...] = hyperparameter(
+        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1
+    )
+
+    presets: ClassVar = {"laptop": {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3, "target_rate": 0.02}}
+
+    def init(self, key: Array, spec: Spec) -> FBRACState:
+        flow_key, critic_key = jax.random.split(key)
+        critic = QEnsemble(critic_key, spec, self.hidden_sizes)
+        flow = VectorField(flow_key, spec, self.hidden_sizes)
+        return FBRACState(trainable(flow), trainable(critic), critic)
+
+    def update(self, state: FBRACState, batch: Transition, key: Array) -> tuple[FBRACState, Metrics]:
+        return self.step(state, batch, self.draw(batch, key))
+
+    def act(self, policy: FBRACPolicy, observation: Array, key: Array, best_of: int = 1) -> Array:
+        noise = jax.random.normal(key, (best_of, policy.flow.action_size))
+        observations = jnp.broadcast_to(observation, (best_of, *observation.shape))
+        actions = flow_action(policy.flow, observations, noise, self.flow_steps)  # [best_of, action]
+        return best_action(policy.critic, observation, actions)
+
+    def draw(self, batch: Transition, key: Array) -> Draws:
+        flow_key, time_key, noise_key, next_key = jax.random.split(key, 4)
+        shape = batch.action.shape
+        return Draws(
+            flow_noise=jax.random.normal(flow_key, shape),
+            flow_time=jax.random.uniform(time_key, (shape[0], 1)),
+            noise=jax.random.normal(noise_key, shape),
+            next_noise=jax.random.normal(next_key, shape),
+        )
+
+    def step(self, state: FBRACState, batch: Transition, draws: Draws) -> tuple[FBRACState, Metrics]:
+        """One update with given draws; every loss sees the networks from before it, and so does the target."""
+        flow_before, critic_before = state.flow.network, state.critic.network
+        target = self.bellman_target(state.target_critic, flow_before, batch, draws.next_noise)
+        flow, flow_metrics = descend(state.flow, self.learning_rate, self.actor_loss, critic_before, batch, draws)
+        critic, critic_metrics = descend(state.critic, self.learning_rate, critic_loss, batch, target)
+        target_critic = polyak(critic_before, state.target_critic, self.target_rate)
+        return FBRACState(flow, critic, target_critic), flow_metrics | critic_metrics
+
+    def actor_loss(
+        self, flow: VectorField, critic: QEnsemble, batch: Transition, draws: Draws
+    ) -> tuple[Array, Metrics]:
+        """Flow matching, and Q with a gradient through every Euler step and the clip."""
+        flow_loss = flow_matching_error(flow, batch, draws.flow_noise, draws.flow_time).mean()
+        action = flow_action(flow, batch.observation, draws.noise, self.flow_steps)
+        q = critic(batch.observation, action).mean(0)  # [batch]
+        scale = q_scale(q) if self.normalise_q else 1.0
+        loss = self.alpha * flow_loss - scale * q.mean()
+        return loss, {"actor_loss": loss, "flow_loss": flow_loss, "actor_q": q.mean()}
+
+    def bellman_target(
+        self, target_critic: QEnsemble, flow: VectorField, batch: Transition, next_noise: Array
+    ) -> Array:
+        next_action = flow_action(flow, batch.next_observation, next_noise, self.flow_steps)
+        next_q = aggregate(target_critic(batch.next_observation, next_action), self.q_aggregation)
+        return batch.reward + self.discount * batch.continues * next_q  # [batch]

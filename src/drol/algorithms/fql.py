@@ -1,0 +1,140 @@
+"""FQL: a one-step actor distilled from a behaviour-cloning flow and improved by Q.
+
+    L_flow  = |v(s, x_t, t) - (a - x_0)|^2 / d_a,  x_t = (1 - t) x_0 + t a             (parts.flow_matching_loss)
+    L_actor = alpha |mu(s, z) - F(s, z)|^2 / d_a  -  mean_j Q_j(s, clip mu(s, z))      (actor_loss)
+    L_Q     = mean_j (Q_j(s, a) - r - gamma m agg_j Qbar_j(s', clip mu(s', z')))^2     (parts.critic_loss)
+
+F is the flow of v by Euler steps. Reference: "Flow Q-Learning".
+"""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from drol.algorithms.base import Algorithm, hyperparameter
+from drol.algorithms.parts import (
+    Trainable,
+    aggregate,
+    best_action,
+    clip,
+    critic_loss,
+    descend,
+    flow_action,
+    flow_matching_loss,
+    polyak,
+    q_scale,
+    trainable,
+)
+from drol.networks.actors import LatentActor, VectorField
+from drol.networks.critics import QEnsemble
+from drol.types import Metrics, Spec, Transition
+
+
+class FQLPolicy(eqx.Module):
+    """What `act` needs: the one-step actor, and the critic that chooses when more than one action is drawn."""
+
+    actor: LatentActor
+    critic: QEnsemble
+
+
+class FQLState(eqx.Module):
+    """Everything that learns."""
+
+    flow: Trainable[VectorField]
+    actor: Trainable[LatentActor]
+    critic: Trainable[QEnsemble]
+    target_critic: QEnsemble
+
+    @property
+    def policy(self) -> FQLPolicy:
+        return FQLPolicy(self.actor.network, self.critic.network)
+
+
+class Draws(eqx.Module):
+    """All randomness of one update."""
+
+    flow_noise: Array  # x_0, [batch, action]
+    flow_time: Array  # t, [batch, 1]
+    noise: Array  # z of student and teacher, [batch, action]
+    next_noise: Array  # z', [batch, action]
+
+
+class FQL(Algorithm):
+    """A one-step policy that imitates a flow, latent by latent, and climbs Q."""
+
+    alpha: float = hyperparameter(10.0, "alpha, weight of distillation against Q", minimum=0)
+    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0)
+    q_aggregation: str = hyperparameter(
+        "mean", "agg, how the target critics make one value in the Bellman target", choices=("mean", "min")
+    )
+    normalise_q: bool = hyperparameter(False, "divide Q in the actor loss by its mean magnitude over the batch")
+    flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1)
+    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0)
+    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1)
+    hidden_sizes: tuple[int, ...] = hyperparameter(
+        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1
+    )
+
+    presets: ClassVar = {"laptop": {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3, "target_rate": 0.02}}
+
+    def init(self, key: Array, spec: Spec) -> FQLState:
+        flow_key, actor_key, critic_key = jax.random.split(key, 3)
+        critic = QEnsemble(critic_key, spec, self.hidden_sizes)
+        flow = VectorField(flow_key, spec, self.hidden_sizes)
+        actor = LatentActor(actor_key, spec, self.hidden_sizes)
+        return FQLState(trainable(flow), trainable(actor), trainable(critic), critic)
+
+    def update(self, state: FQLState, batch: Transition, key: Array) -> tuple[FQLState, Metrics]:
+        return self.step(state, batch, self.draw(batch, key))
+
+    def act(self, policy: FQLPolicy, observation: Array, key: Array, best_of: int = 1) -> Array:
+        latent = jax.random.normal(key, (best_of, policy.actor.action_size))
+        actions = clip(policy.actor.candidates(observation, latent))  # [best_of, action]
+        return best_action(policy.critic, observation, actions)
+
+    def draw(self, batch: Transition, key: Array) -> Draws:
+        flow_key, time_key, noise_key, next_key = jax.random.split(key, 4)
+        shape = batch.action.shape
+        return Draws(
+            flow_noise=jax.random.normal(flow_key, shape),
+            flow_time=jax.random.uniform(time_key, (shape[0], 1)),
+            noise=jax.random.normal(noise_key, shape),
+            next_noise=jax.random.normal(next_key, shape),
+        )
+
+    def step(self, state: FQLState, batch: Transition, draws: Draws) -> tuple[FQLState, Metrics]:
+        """One update with given draws; every loss sees the networks from before it, and so does the target."""
+        flow_before, actor_before, critic_before = state.flow.network, state.actor.network, state.critic.network
+        teacher = flow_action(flow_before, batch.observation, draws.noise, self.flow_steps)
+        target = self.bellman_target(state.target_critic, actor_before, batch, draws.next_noise)
+        flow, flow_metrics = descend(
+            state.flow, self.learning_rate, flow_matching_loss, batch, draws.flow_noise, draws.flow_time
+        )
+        actor, actor_metrics = descend(
+            state.actor, self.learning_rate, self.actor_loss, critic_before, batch, draws.noise, teacher
+        )
+        critic, critic_metrics = descend(state.critic, self.learning_rate, critic_loss, batch, target)
+        target_critic = polyak(critic_before, state.target_critic, self.target_rate)
+        return FQLState(flow, actor, critic, target_critic), flow_metrics | actor_metrics | critic_metrics
+
+    def actor_loss(
+        self, actor: LatentActor, critic: QEnsemble, batch: Transition, noise: Array, teacher: Array
+    ) -> tuple[Array, Metrics]:
+        """Distillation of the unclipped output, Q of the clipped one, for the same latent."""
+        action = actor(batch.observation, noise)
+        distill_loss = jnp.square(action - teacher).mean()
+        q = critic(batch.observation, clip(action)).mean(0)  # [batch]
+        scale = q_scale(q) if self.normalise_q else 1.0
+        loss = self.alpha * distill_loss - scale * q.mean()
+        return loss, {"actor_loss": loss, "distill_loss": distill_loss, "actor_q": q.mean()}
+
+    def bellman_target(
+        self, target_critic: QEnsemble, actor: LatentActor, batch: Transition, next_noise: Array
+    ) -> Array:
+        next_action = clip(actor(batch.next_observation, next_noise))
+        next_q = aggregate(target_critic(batch.next_observation, next_action), self.q_aggregation)
+        return batch.reward + self.discount * batch.continues * next_q  # [batch]

@@ -1,0 +1,113 @@
+"""IFQL: values by expectile regression, a cloned flow, and the best of N flow samples at test time.
+
+    L_V    = w (q - V(s))^2,  q = min_j Qbar_j(s, a),  w = kappa if q >= V else 1 - kappa  (parts.expectile_loss)
+    L_Q    = sum_j (Q_j(s, a) - r - gamma m V(s'))^2                                       (parts.summed_critic_loss)
+    L_flow = |v(s, x_t, t) - (a - x_0)|^2 / d_a                                            (parts.flow_matching_loss)
+
+It acts with the one of N flow samples that `min_j Q_j` values most. Reference: the baseline of "Flow Q-Learning".
+"""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from drol.algorithms.base import Algorithm, hyperparameter
+from drol.algorithms.parts import (
+    Trainable,
+    best_action,
+    descend,
+    expectile_loss,
+    flow_action,
+    flow_matching_loss,
+    polyak,
+    summed_critic_loss,
+    trainable,
+)
+from drol.networks.actors import VectorField
+from drol.networks.critics import QEnsemble, ValueFunction
+from drol.types import Metrics, Spec, Transition
+
+
+class IFQLPolicy(eqx.Module):
+    """What `act` needs: the flow, and the critic that chooses among its samples."""
+
+    flow: VectorField
+    critic: QEnsemble
+
+
+class IFQLState(eqx.Module):
+    """Everything that learns."""
+
+    flow: Trainable[VectorField]
+    value: Trainable[ValueFunction]
+    critic: Trainable[QEnsemble]
+    target_critic: QEnsemble
+
+    @property
+    def policy(self) -> IFQLPolicy:
+        return IFQLPolicy(self.flow.network, self.critic.network)
+
+
+class Draws(eqx.Module):
+    """All randomness of one update."""
+
+    flow_noise: Array  # x_0, [batch, action]
+    flow_time: Array  # t, [batch, 1]
+
+
+class IFQL(Algorithm):
+    """A cloned flow whose samples are chosen by an implicit critic when it acts."""
+
+    num_samples: int = hyperparameter(32, "N, flow samples of which the best acts", minimum=1)
+    expectile: float = hyperparameter(0.9, "kappa, expectile of the value function", minimum=0)
+    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0)
+    flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1)
+    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0)
+    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1)
+    hidden_sizes: tuple[int, ...] = hyperparameter(
+        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1
+    )
+
+    presets: ClassVar = {"laptop": {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3, "target_rate": 0.02}}
+
+    def init(self, key: Array, spec: Spec) -> IFQLState:
+        flow_key, value_key, critic_key = jax.random.split(key, 3)
+        critic = QEnsemble(critic_key, spec, self.hidden_sizes)
+        value = ValueFunction(value_key, spec, self.hidden_sizes)
+        flow = VectorField(flow_key, spec, self.hidden_sizes)
+        return IFQLState(trainable(flow), trainable(value), trainable(critic), critic)
+
+    def update(self, state: IFQLState, batch: Transition, key: Array) -> tuple[IFQLState, Metrics]:
+        return self.step(state, batch, self.draw(batch, key))
+
+    def act(self, policy: IFQLPolicy, observation: Array, key: Array, best_of: int = 1) -> Array:
+        count = best_of if best_of > 1 else self.num_samples
+        noise = jax.random.normal(key, (count, policy.flow.action_size))
+        observations = jnp.broadcast_to(observation, (count, *observation.shape))
+        actions = flow_action(policy.flow, observations, noise, self.flow_steps)  # [count, action]
+        return best_action(policy.critic, observation, actions, how="min")
+
+    def draw(self, batch: Transition, key: Array) -> Draws:
+        flow_key, time_key = jax.random.split(key)
+        return Draws(
+            flow_noise=jax.random.normal(flow_key, batch.action.shape),
+            flow_time=jax.random.uniform(time_key, (len(batch.action), 1)),
+        )
+
+    def step(self, state: IFQLState, batch: Transition, draws: Draws) -> tuple[IFQLState, Metrics]:
+        """One update with given draws; every loss sees the networks from before it, and so does the target."""
+        critic_before = state.critic.network
+        target = batch.reward + self.discount * batch.continues * state.value.network(batch.next_observation)
+        value, value_metrics = descend(
+            state.value, self.learning_rate, expectile_loss, batch, state.target_critic, self.expectile
+        )
+        flow, flow_metrics = descend(
+            state.flow, self.learning_rate, flow_matching_loss, batch, draws.flow_noise, draws.flow_time
+        )
+        critic, critic_metrics = descend(state.critic, self.learning_rate, summed_critic_loss, batch, target)
+        target_critic = polyak(critic_before, state.target_critic, self.target_rate)
+        return IFQLState(flow, value, critic, target_critic), value_metrics | flow_metrics | critic_metrics

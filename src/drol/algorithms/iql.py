@@ -1,0 +1,96 @@
+"""IQL: values by expectile regression inside the data, then advantage-weighted cloning.
+
+    L_V  = w (q - V(s))^2,  q = min_j Qbar_j(s, a),  w = kappa if q >= V else 1 - kappa    (parts.expectile_loss)
+    L_Q  = sum_j (Q_j(s, a) - r - gamma m V(s'))^2                                         (parts.summed_critic_loss)
+    L_pi = -min(exp(alpha (min_j Q_j(s, a) - V(s))), 100) log N(a; mu(s), I)               (actor_loss)
+
+It acts with the mean, clipped. Reference: "Offline Reinforcement Learning with Implicit Q-Learning".
+"""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from drol.algorithms.base import Algorithm, hyperparameter
+from drol.algorithms.parts import (
+    Trainable,
+    clip,
+    descend,
+    expectile_loss,
+    gaussian_log_density,
+    polyak,
+    summed_critic_loss,
+    trainable,
+)
+from drol.networks.actors import GaussianActor
+from drol.networks.critics import QEnsemble, ValueFunction
+from drol.types import Metrics, Spec, Transition
+
+
+class IQLState(eqx.Module):
+    """Everything that learns."""
+
+    actor: Trainable[GaussianActor]
+    value: Trainable[ValueFunction]
+    critic: Trainable[QEnsemble]
+    target_critic: QEnsemble
+
+    @property
+    def policy(self) -> GaussianActor:
+        return self.actor.network
+
+
+class IQL(Algorithm):
+    """A Gaussian policy that clones the better actions of the data; no action outside the data is ever valued."""
+
+    alpha: float = hyperparameter(10.0, "alpha, inverse temperature of the advantage weights", minimum=0)
+    expectile: float = hyperparameter(0.9, "kappa, expectile of the value function", minimum=0)
+    largest_weight: float = hyperparameter(100.0, "cap of the advantage weights", minimum=0)
+    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0)
+    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0)
+    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1)
+    hidden_sizes: tuple[int, ...] = hyperparameter(
+        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1
+    )
+
+    draws_actions: ClassVar = False
+    presets: ClassVar = {"laptop": {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3, "target_rate": 0.02}}
+
+    def init(self, key: Array, spec: Spec) -> IQLState:
+        actor_key, value_key, critic_key = jax.random.split(key, 3)
+        critic = QEnsemble(critic_key, spec, self.hidden_sizes)
+        value = ValueFunction(value_key, spec, self.hidden_sizes)
+        actor = GaussianActor(actor_key, spec, self.hidden_sizes)
+        return IQLState(trainable(actor), trainable(value), trainable(critic), critic)
+
+    def update(self, state: IQLState, batch: Transition, key: Array) -> tuple[IQLState, Metrics]:  # noqa: ARG002
+        return self.step(state, batch)
+
+    def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int = 1) -> Array:  # noqa: ARG002
+        return clip(policy(observation))
+
+    def step(self, state: IQLState, batch: Transition) -> tuple[IQLState, Metrics]:
+        """One update; nothing is drawn, and every loss sees the networks from before it."""
+        value_before, critic_before = state.value.network, state.critic.network
+        target = batch.reward + self.discount * batch.continues * value_before(batch.next_observation)
+        value, value_metrics = descend(
+            state.value, self.learning_rate, expectile_loss, batch, state.target_critic, self.expectile
+        )
+        actor, actor_metrics = descend(
+            state.actor, self.learning_rate, self.actor_loss, critic_before, value_before, batch
+        )
+        critic, critic_metrics = descend(state.critic, self.learning_rate, summed_critic_loss, batch, target)
+        target_critic = polyak(critic_before, state.target_critic, self.target_rate)
+        return IQLState(actor, value, critic, target_critic), value_metrics | actor_metrics | critic_metrics
+
+    def actor_loss(
+        self, actor: GaussianActor, critic: QEnsemble, value: ValueFunction, batch: Transition
+    ) -> tuple[Array, Metrics]:
+        advantage = critic(batch.observation, batch.action).min(0) - value(batch.observation)
+        weight = jnp.minimum(jnp.exp(self.alpha * advantage), self.largest_weight)
+        loss = -(weight * gaussian_log_density(actor(batch.observation), batch.action)).mean()
+        return loss, {"actor_loss": loss, "advantage": advantage.mean(), "weight": weight.mean()}

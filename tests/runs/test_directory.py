@@ -1,0 +1,166 @@
+import fcntl
+import json
+
+import numpy as np
+import pytest
+
+from drol.errors import InputError
+from drol.runs.checkpoints import save_tree, saved_steps, step_name
+from drol.runs.directory import RunDirectory
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """A run with rows at the steps 0, 5 and 10 and checkpoints at 4, 8 and 12."""
+    directory = RunDirectory(tmp_path / "run")
+    with directory.locked():
+        directory.write_config({"run": {"steps": 12}})
+        for step in (0, 5, 10):
+            directory.log_metrics({"step": step, "seed": 0, "loss": step / 2})
+            directory.log_evaluation({"step": step, "seed": 0, "score": 1.0})
+        for step in (4, 8, 12):
+            save_tree(directory.checkpoints / step_name(step), {"a": np.ones(2)}, {})
+        for step in (0, 5, 10):
+            save_tree(directory.policies / step_name(step), {"a": np.ones(2)}, {})
+    return directory
+
+
+def steps(rows):
+    return [row["step"] for row in rows]
+
+
+def test_what_is_written_is_read_back(directory):
+    assert directory.exists
+    assert directory.read_config() == {"run": {"steps": 12}}
+    assert directory.read_metrics() == [{"step": step, "seed": 0, "loss": step / 2} for step in (0, 5, 10)]
+    assert directory.read_evaluations() == [{"step": step, "seed": 0, "score": 1.0} for step in (0, 5, 10)]
+    names = {path.name for path in directory.path.iterdir()}
+    assert names == {".lock", "config.json", "metrics.jsonl", "evaluations.jsonl", "checkpoints", "policies"}
+
+
+def test_rewinding_forgets_what_came_after_the_step(directory):
+    (directory.checkpoints / ".000000016.partial").mkdir()
+    directory.rewind(8)
+    assert steps(directory.read_metrics()) == [0, 5]
+    assert steps(directory.read_evaluations()) == [0, 5]
+    assert [path.name for path in sorted(directory.checkpoints.iterdir())] == [step_name(4), step_name(8)]
+    assert saved_steps(directory.policies) == [0, 5]
+
+
+def test_rewinding_to_zero_keeps_step_zero(directory):
+    directory.rewind(0)
+    assert steps(directory.read_metrics()) == [0]
+    assert saved_steps(directory.policies) == [0]
+    assert saved_steps(directory.checkpoints) == []
+
+
+def test_rewinding_an_empty_run_writes_no_rows(tmp_path):
+    directory = RunDirectory(tmp_path)
+    directory.write_config({})
+    directory.rewind(0)
+    assert directory.read_metrics() == []
+    assert directory.read_evaluations() == []
+
+
+@pytest.mark.parametrize("cut", [1, 2, 20])
+def test_a_last_line_that_was_cut_off_is_left_out(directory, cut):
+    path = directory.path / "metrics.jsonl"
+    path.write_bytes(path.read_bytes()[:-cut])
+    assert steps(directory.read_metrics()) == [0, 5]
+    directory.rewind(8)
+    directory.log_metrics({"step": 8, "seed": 0})
+    assert steps(directory.read_metrics()) == [0, 5, 8]
+    assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [0, 5, 8]
+
+
+def test_only_the_two_newest_checkpoints_are_kept(directory):
+    directory.drop_old_checkpoints()
+    assert saved_steps(directory.checkpoints) == [8, 12]
+    directory.drop_old_checkpoints()
+    assert saved_steps(directory.checkpoints) == [8, 12]
+    assert saved_steps(directory.policies) == [0, 5, 10]
+
+
+def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError) as caught, RunDirectory(tmp_path).locked():
+        pass
+    assert str(caught.value) == (
+        f"the folder {tmp_path} has files but no config.json, so it is not a run; choose another --out"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_an_empty_folder_and_one_left_by_an_early_kill_are_accepted(tmp_path):
+    for names in ((), (".lock",), (".lock", ".config.json.partial")):
+        for name in names:
+            (tmp_path / name).write_text("")
+        with RunDirectory(tmp_path).locked():
+            pass
+
+
+@pytest.mark.parametrize("below", ["run", "run/deeper"])
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path, below):
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / below
+    with pytest.raises(InputError) as caught, RunDirectory(path).locked():
+        pass
+    assert str(caught.value) == f"cannot write to the run folder {path} (Not a directory); choose another --out"
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"cannot write to the run folder .* \(File exists\)"), RunDirectory(
+        tmp_path / "file"
+    ).locked():
+        pass
+
+
+def test_a_second_writer_is_refused_until_the_first_is_done(directory):
+    other = RunDirectory(directory.path)
+    with directory.locked():
+        with pytest.raises(InputError) as caught, other.locked():
+            pass
+        assert str(caught.value) == (
+            f"another process is writing to the run folder {directory.path}; wait or choose another --out"
+        )
+    with other.locked(), (directory.path / ".lock").open() as file, pytest.raises(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_the_lock_is_released_by_an_error(directory):
+    with pytest.raises(RuntimeError), directory.locked():
+        raise RuntimeError
+    with RunDirectory(directory.path).locked():
+        pass
+
+
+def test_a_configuration_that_is_absent_or_not_json_is_one_line(directory, tmp_path):
+    with pytest.raises(InputError) as caught:
+        RunDirectory(tmp_path / "absent").read_config()
+    assert str(caught.value) == f"{tmp_path / 'absent'} is not a run folder: it has no config.json"
+    (directory.path / "config.json").write_text('{"run": ')
+    with pytest.raises(InputError, match=r"config\.json is not JSON") as caught:
+        directory.read_config()
+    assert "\n" not in str(caught.value)
+
+
+def test_trajectories_of_any_lengths_come_back(directory):
+    positions = [np.random.default_rng(0).normal(size=(length, 2)).astype(np.float32) for length in (3, 1, 7)]
+    directory.save_trajectories(5, 1, positions)
+    found = directory.read_trajectories(5, 1)
+    assert len(found) == 3
+    for ours, theirs in zip(found, positions, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert directory.read_trajectories(5, 0) is None
+    assert directory.read_trajectories(10, 1) is None
+    assert [path.name for path in (directory.path / "trajectories").iterdir()] == ["000000005-seed1.npz"]
+
+
+def test_an_extra_evaluation_replaces_an_earlier_one_of_the_same_kind(directory):
+    for step, best_of, score in ((5, 1, 10.0), (5, 4, 20.0), (5, 1, 30.0), (10, 1, 40.0)):
+        directory.log_extra_evaluation({"step": step, "seed": 0, "best_of": best_of, "score": score})
+    assert [row["score"] for row in directory.read_extra_evaluations()] == [20.0, 30.0, 40.0]
+    directory.rewind(8)
+    assert [row["score"] for row in directory.read_extra_evaluations()] == [20.0, 30.0]
+    assert len(directory.read_evaluations()) == 2  # those of the training are kept apart

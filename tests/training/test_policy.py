@@ -1,0 +1,102 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from toys import OBSERVATION_SIZE, SPEC, TINY, random_state, random_tree
+
+from drol.errors import InputError
+from drol.runs.checkpoints import ARRAYS, MANIFEST, read_metadata, save_tree
+from drol.training.policy import Policy, Standardisation, save_policies
+
+pytestmark = pytest.mark.usefixtures("quick_compile")
+
+SEEDS = (4, 0, 9)
+
+
+@pytest.fixture(scope="module")
+def stacked():
+    """The networks of three seeds, and a standardisation that matters."""
+    networks = [random_state(TINY, seed=10 * number).policy for number in range(3)]
+    standardisation = Standardisation(jnp.asarray([1.0, -2.0, 0.5]), jnp.asarray([2.0, 0.5, 1.0]))
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *networks), standardisation
+
+
+@pytest.fixture
+def folder(tmp_path, stacked):
+    folder = tmp_path / "000000012"
+    save_policies(folder, TINY, stacked, SPEC, SEEDS, task="toy", step=12)
+    return folder
+
+
+@pytest.mark.parametrize(("seed", "index"), [(4, 0), (0, 1), (9, 2), (None, 0)])
+def test_each_seed_comes_back_as_it_was_saved(folder, stacked, seed, index):
+    found = Policy.load(folder, seed)
+    networks = jax.tree.map(lambda leaf: leaf[index], stacked[0])
+    jax.tree.map(np.testing.assert_array_equal, found.networks, networks)
+    jax.tree.map(np.testing.assert_array_equal, found.standardisation, stacked[1])
+    assert jax.tree.structure(found.networks) == jax.tree.structure(networks)
+    assert found.algorithm.to_dict() == TINY.to_dict()
+
+
+def test_what_the_policies_are_is_saved_with_them(folder):
+    metadata = read_metadata(folder)
+    assert metadata["algorithm"] == "drol"
+    assert metadata["seeds"] == [4, 0, 9]
+    assert metadata["observation_shape"] == [3]
+    assert metadata["action_size"] == 2
+    assert (metadata["task"], metadata["step"]) == ("toy", 12)
+
+
+def test_a_policy_standardises_what_it_sees(folder, stacked):
+    policy = Policy.load(folder, 0)
+    observation, key = np.asarray([0.3, 0.2, -0.1]), jax.random.key(0)
+    plain = Policy(TINY, policy.networks, Standardisation.identity(SPEC))
+    standardised = (observation - np.asarray([1.0, -2.0, 0.5])) / np.asarray([2.0, 0.5, 1.0])
+    found = policy.act(observation, key)
+    np.testing.assert_allclose(found, plain.act(standardised, key), rtol=0, atol=1e-6)
+    assert not np.allclose(found, plain.act(observation, key), atol=1e-3)
+
+
+def test_a_batch_of_observations_and_keys_is_acted_on_row_by_row(folder):
+    policy = Policy.load(folder)
+    observations = np.random.default_rng(0).normal(size=(5, OBSERVATION_SIZE))
+    keys = jax.random.split(jax.random.key(1), 5)
+    together = policy.act(observations, keys)
+    assert together.shape == (5, 2)
+    for row in range(5):
+        np.testing.assert_allclose(together[row], policy.act(observations[row], keys[row]), rtol=0, atol=1e-6)
+
+
+def test_a_seed_that_is_not_there_is_answered_with_those_that_are(folder):
+    with pytest.raises(InputError) as caught:
+        Policy.load(folder, 5)
+    assert str(caught.value) == f"seed 5 is not in {folder}; it has 4 0 9"
+
+
+@pytest.mark.parametrize("name", [ARRAYS, MANIFEST])
+def test_a_damaged_policy_is_refused_in_one_line(folder, name):
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        Policy.load(folder, 0)
+    assert str(caught.value).startswith(f"the policy in {folder} cannot be used: {name} ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_is_absent_or_no_policy_is_refused_in_one_line(tmp_path):
+    with pytest.raises(InputError, match=r"the policy in .* cannot be used: manifest\.json cannot be read"):
+        Policy.load(tmp_path / "absent")
+    save_tree(tmp_path / "checkpoint", random_tree({"a": jax.ShapeDtypeStruct((2,), jnp.float32)}, 0), {"step": 3})
+    with pytest.raises(InputError, match="checkpoint"):
+        Policy.load(tmp_path / "checkpoint")
+
+
+def test_standardisation_shifts_and_scales_and_leaves_constant_dimensions_finite():
+    observation = jnp.asarray([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0], [7.0, 7.0]])
+    found = Standardisation.of(observation)
+    np.testing.assert_allclose(found.mean, [4, 7])
+    np.testing.assert_allclose(found.deviation, [np.sqrt(5), 1], rtol=1e-6)
+    scaled = np.asarray(found(observation))
+    np.testing.assert_allclose(scaled.mean(0), [0, 0], atol=1e-6)
+    np.testing.assert_allclose(scaled.std(0), [1, 0], atol=1e-6)
