@@ -24,7 +24,7 @@ from one_pass import one_pass_step
 from drol.algorithms.base import Algorithm
 from drol.algorithms.drol import DROL
 from drol.data.dataset import Dataset
-from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
+from drol.training.compiled import compiler_options, init_seeds, seed_keys, train_chunk, zero_totals
 
 
 class OnePassDROL(DROL):
@@ -78,9 +78,9 @@ def update_timer(algorithm: Algorithm, dataset: Dataset, updates: int) -> tuple[
     return run, matmul_operations(algorithm.update, one_state, batch, keys[0])
 
 
-def time_in_turn(timers: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
-    """The median seconds of each function, all of them run once in every round."""
-    seconds = {name: [] for name in timers}
+def time_in_turn(timers: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
+    """The seconds of each function in every round; all of them run once in a round, so a round's ratios are fair."""
+    seconds: dict[str, list[float]] = {name: [] for name in timers}
     for run in timers.values():
         run()
     for _ in range(rounds):
@@ -88,7 +88,18 @@ def time_in_turn(timers: dict[str, Callable[[], None]], rounds: int) -> dict[str
             start = time.perf_counter()
             run()
             seconds[name].append(time.perf_counter() - start)
-    return {name: statistics.median(values) for name, values in seconds.items()}
+    return seconds
+
+
+def matmul_timer(repeats: int) -> Callable[[], None]:
+    """A function that multiplies [4096, 512] by [512, 512] `repeats` times, compiled as updates are."""
+    left, right = jnp.full((4096, 512), 0.1), jnp.full((512, 512), 1 / 512)
+
+    def multiply(left, right):
+        return jax.lax.fori_loop(0, repeats, lambda _, x: x @ right, left)
+
+    product = jax.jit(multiply, compiler_options=compiler_options())
+    return lambda: product(left, right).block_until_ready()
 
 
 def main() -> None:
@@ -100,48 +111,45 @@ def main() -> None:
     arguments = parser.parse_args()
 
     dataset = random_dataset()
-    left, right = jnp.ones((4096, 512)), jnp.ones((512, 512))
-    product = jax.jit(jnp.matmul)
-    timers = {"matmul": lambda: [product(left, right).block_until_ready() for _ in range(arguments.updates)]}
-    operations = {"matmul": 2 * 4096 * 512 * 512}
+    repeats = 3 * arguments.updates
+    product_operations = repeats * 2 * 4096 * 512 * 512
+    timers = {"matmul": matmul_timer(repeats)}
+    operations = {}
     for count in arguments.candidates:
-        name = f"DROL({count})"
-        timers[name], operations[name] = update_timer(DROL(num_candidates=count), dataset, arguments.updates)
-    one_pass, _ = update_timer(OnePassDROL(num_candidates=16), dataset, 1)
-    timers["one pass, K = 16"] = one_pass
+        timers[f"DROL({count})"], operations[f"DROL({count})"] = update_timer(
+            DROL(num_candidates=count), dataset, arguments.updates
+        )
+        timers[f"matmul after {count}"] = timers["matmul"]
+    timers["one pass"], _ = update_timer(OnePassDROL(num_candidates=16), dataset, 1)
 
     seconds = time_in_turn(timers, arguments.rounds)
-    one_pass_seconds = seconds.pop("one pass, K = 16")
-    per_call = {name: value / arguments.updates for name, value in seconds.items()}
-    rate = operations["matmul"] / per_call["matmul"]
-    print(f"{os.cpu_count()} cores, jax {jax.__version__} on {jax.default_backend()}")
+    products = [values for name, values in seconds.items() if name.startswith("matmul")]
+    rates = [product_operations / statistics.mean(each) for each in zip(*products, strict=True)]  # of each round
+    rate = statistics.median(rates)
+    print(f"{os.cpu_count()} cores, jax {jax.__version__} on {jax.default_backend()}, {arguments.rounds} rounds")
     print(f"single-precision matrix product [4096, 512] x [512, 512]: {rate / 1e9:.0f} GFLOP/s")
-    results = {}
-    for name in (f"DROL({count})" for count in arguments.candidates):
-        bound = operations[name] / rate
-        results[name] = {
-            "milliseconds": per_call[name] * 1e3,
-            "operations": operations[name],
-            "bound_milliseconds": bound * 1e3,
-            "share_of_bound": bound / per_call[name],
-        }
+    results: dict[str, Any] = {"matmul_gflops": rate / 1e9}
+    per_update = {}
+    for name, count in operations.items():
+        each = [value / arguments.updates for value in seconds[name]]
+        share = statistics.median(count / rate / value for rate, value in zip(rates, each, strict=True))
+        per_update[name] = statistics.median(each)
+        results[name] = {"milliseconds": per_update[name] * 1e3, "gflop": count / 1e9, "share_of_bound": share}
         print(
-            f"{name:9s} {per_call[name] * 1e3:7.1f} ms an update, {operations[name] / 1e9:6.2f} GFLOP, "
-            f"bound {bound * 1e3:6.1f} ms: {bound / per_call[name]:.0%} of it"
+            f"{name:9s} {per_update[name] * 1e3:7.1f} ms an update, {count / 1e9:6.2f} GFLOP, {share:.0%} of the bound"
         )
-    if 16 in arguments.candidates:
-        ratio = one_pass_seconds / per_call["DROL(16)"]
-        results["one_pass_ratio"] = ratio
-        print(f"one pass, K = 16: {one_pass_seconds * 1e3:.1f} ms, {ratio:.1f} times DROL(16)")
-    if {1, 16, 64} <= set(arguments.candidates):
-        extra = (per_call["DROL(64)"] - per_call["DROL(1)"]) / 63
+    if "DROL(16)" in per_update:
+        pairs = zip(seconds["one pass"], seconds["DROL(16)"], strict=True)
+        ratio = statistics.median(one * arguments.updates / two for one, two in pairs)
+        results["one_pass_over_two_pass"] = ratio
+        print(f"the one-pass formulation takes {ratio:.1f} times as long as DROL(16)")
+    if {"DROL(1)", "DROL(64)"} <= per_update.keys():
+        extra = (per_update["DROL(64)"] - per_update["DROL(1)"]) / 63
         forward = (operations["DROL(64)"] - operations["DROL(1)"]) / 63 / rate
-        results["extra_candidate_ratio"] = extra / forward
-        print(
-            f"one more candidate: {extra * 1e3:.2f} ms, {extra / forward:.2f} times its forward pass at the matmul rate"
-        )
+        results["extra_candidate_over_forward_pass"] = extra / forward
+        print(f"one more candidate takes {extra / forward:.2f} times a forward pass at the matrix-product rate")
     if arguments.json:
-        arguments.json.write_text(json.dumps({"matmul_gflops": rate / 1e9, **results}, indent=2) + "\n")
+        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
 
 
 if __name__ == "__main__":

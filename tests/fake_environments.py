@@ -63,3 +63,12 @@ class Walk:
 
     def observe(self) -> np.ndarray:
         return np.append(self.position, self.steps / 10)
+
+
+def short_pointmaze():
+    """A real environment whose episodes end after 120 steps."""
+    from gymnasium.wrappers import TimeLimit
+
+    from drol.tasks.environments import make_ogbench
+
+    return TimeLimit(make_ogbench("pointmaze-medium-singletask-task1-v0"), 120)

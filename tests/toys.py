@@ -1,4 +1,4 @@
-"""Small states, batches, datasets and tasks for the tests, made with NumPy so that nothing has to be compiled for them."""
+"""Small states, batches, datasets and tasks for the tests, made with NumPy so that nothing is compiled for them."""
 
 import functools
 from pathlib import Path

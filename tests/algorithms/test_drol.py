@@ -10,7 +10,7 @@ import pytest
 from one_pass import one_pass_loss, one_pass_step
 from toys import ACTION_SIZE, TINY, random_batch, random_draws, random_state
 
-from drol.algorithms.drol import DROL, DROLPolicy, Draws
+from drol.algorithms.drol import DROL, Draws, DROLPolicy
 from drol.algorithms.parts import uniform_in_ball
 from drol.errors import InputError
 from drol.networks.actors import LatentActor

@@ -94,7 +94,9 @@ def test_a_truncated_file_is_refused(path, kind, share):
 
 
 @settings(deadline=None, max_examples=100)
-@given(content=st.binary(max_size=300), start=st.sampled_from([b"", b"PK\x03\x04", b"PK\x05\x06", b"\x93NUMPY\x01\x00"]))
+@given(
+    content=st.binary(max_size=300), start=st.sampled_from([b"", b"PK\x03\x04", b"PK\x05\x06", b"\x93NUMPY\x01\x00"])
+)
 def test_random_bytes_are_refused(path, content, start):
     path.write_bytes(start + content)
     refusal(path)
@@ -110,9 +112,8 @@ def test_a_changed_byte_is_refused_or_changes_nothing(path, kind, from_end, posi
     path.write_bytes(content)
     try:
         found = read_npz(path, NAMES)
-    except InputError as error:
-        assert "\n" not in str(error)
-        assert str(path) in str(error)
+    except InputError:
+        refusal(path)
     else:
         for name in NAMES:
             np.testing.assert_array_equal(found[name], ARRAYS[name])

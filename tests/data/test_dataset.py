@@ -116,7 +116,9 @@ def test_standardising_changes_observations_only(dataset):
 
 @settings(deadline=None, max_examples=40)
 @given(
-    name=st.sampled_from(["observation", "action", "reward", "continues"]), row=st.integers(0, 4), column=st.integers(0, 1)
+    name=st.sampled_from(["observation", "action", "reward", "continues"]),
+    row=st.integers(0, 4),
+    column=st.integers(0, 1),
 )
 def test_any_other_value_has_another_fingerprint(name, row, column):
     rows = random_rows([5, 3])

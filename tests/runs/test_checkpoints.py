@@ -112,13 +112,15 @@ def test_a_changed_byte_of_the_manifest_is_noticed_or_means_the_same(saved, shar
     (folder / ARRAYS).write_bytes(files[ARRAYS])
     (folder / MANIFEST).write_bytes(content)
     try:
-        found, metadata = load_tree(folder, tree()), read_metadata(folder)
-    except DamagedCheckpoint as error:
-        assert str(error).startswith(MANIFEST)
+        same = json.loads(content) == json.loads(files[MANIFEST])
+    except ValueError:
+        same = False
+    if same:
+        assert_same(load_tree(folder, tree()), tree(0.1))
+        assert read_metadata(folder) == {"step": 1}
     else:
-        assert json.loads(content) == json.loads(files[MANIFEST])
-        assert_same(found, tree(0.1))
-        assert metadata == {"step": 1}
+        with pytest.raises(DamagedCheckpoint, match=r"^manifest\.json "):
+            load_tree(folder, tree())
 
 
 @settings(deadline=None, max_examples=100)

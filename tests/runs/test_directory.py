@@ -110,9 +110,10 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path, below):
 
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"cannot write to the run folder .* \(File exists\)"), RunDirectory(
-        tmp_path / "file"
-    ).locked():
+    with (
+        pytest.raises(InputError, match=r"cannot write to the run folder .* \(File exists\)"),
+        RunDirectory(tmp_path / "file").locked(),
+    ):
         pass
 
 

@@ -64,7 +64,7 @@ def test_unknown_entries_are_refused():
         RunConfig.from_dict(tiny_config().to_dict() | {"colour": "red"})
     values = tiny_config().to_dict()
     values["algorithm"]["bc_wieght"] = 1.0
-    with pytest.raises(InputError, match="DROL has no hyperparameter 'bc_wieght'; did you mean bc_weight?"):
+    with pytest.raises(InputError, match="DROL has no hyperparameter 'bc_wieght'; did you mean bc_weight"):
         RunConfig.from_dict(values)
 
 

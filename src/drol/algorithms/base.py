@@ -24,7 +24,11 @@ def hyperparameter(
     Floats are traced, so a new value does not compile again; everything else is a constant of the compiled program.
     """
     metadata = {"description": description, "minimum": minimum, "choices": choices}
-    return eqx.field(default=default, static=not isinstance(default, float), metadata=metadata)
+    if isinstance(default, float):  # a whole number is turned into a float, so that 1 and 1.0 are the same run
+        return eqx.field(
+            default=default, converter=lambda value: float(value) if type(value) is int else value, metadata=metadata
+        )
+    return eqx.field(default=default, static=True, metadata=metadata)
 
 
 class Algorithm(eqx.Module):
@@ -81,6 +85,8 @@ def check_hyperparameter(field: dataclasses.Field, value: Any) -> None:
     if choices is not None and value not in choices:
         raise InputError(f"{field.name} is {value!r}; it must be one of {', '.join(map(str, choices))}")
     for number in value if isinstance(value, tuple) else (value,):
+        if isinstance(value, tuple) and type(number) is not int:
+            raise InputError(f"{field.name} is {value!r}; it must hold whole numbers")
         if minimum is not None and not number >= minimum:
             raise InputError(f"{field.name} is {value!r}; it must be at least {minimum}")
     if value == ():

@@ -99,8 +99,7 @@ class DeFlow(Algorithm):
 
     def act(self, policy: DeFlowPolicy, observation: Array, key: Array, best_of: int = 1) -> Array:
         noise = jax.random.normal(key, (best_of, policy.flow.action_size))
-        observations = jnp.broadcast_to(observation, (best_of, *observation.shape))
-        actions = self.refined_action(policy.flow, policy.refinement, observations, noise)  # [best_of, action]
+        actions = self.refined_action(policy.flow, policy.refinement, observation, noise)  # [best_of, action]
         return best_action(policy.critic, observation, actions)
 
     def draw(self, batch: Transition, key: Array) -> Draws:

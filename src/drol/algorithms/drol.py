@@ -95,9 +95,10 @@ class DROL(Algorithm):
         "laptop": {
             "hidden_sizes": (128, 128, 128),
             "num_candidates": 8,
-            "learning_rate": 1e-3,
+            "bc_weight": 0.01,
+            "q_aggregation": "min",
+            "learning_rate": 5e-4,
             "target_rate": 0.02,
-            "bc_weight": 0.03,
         },
     }
 

@@ -96,8 +96,7 @@ class FAWAC(Algorithm):
 
     def act(self, policy: FAWACPolicy, observation: Array, key: Array, best_of: int = 1) -> Array:
         noise = jax.random.normal(key, (best_of, policy.flow.action_size))
-        observations = jnp.broadcast_to(observation, (best_of, *observation.shape))
-        actions = flow_action(policy.flow, observations, noise, self.flow_steps)  # [best_of, action]
+        actions = flow_action(policy.flow, observation, noise, self.flow_steps)  # [best_of, action]
         return best_action(policy.critic, observation, actions)
 
     def draw(self, batch: Transition, key: Array) -> Draws:

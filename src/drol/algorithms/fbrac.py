@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jax import Array
 
 from drol.algorithms.base import Algorithm, hyperparameter
@@ -90,8 +89,7 @@ class FBRAC(Algorithm):
 
     def act(self, policy: FBRACPolicy, observation: Array, key: Array, best_of: int = 1) -> Array:
         noise = jax.random.normal(key, (best_of, policy.flow.action_size))
-        observations = jnp.broadcast_to(observation, (best_of, *observation.shape))
-        actions = flow_action(policy.flow, observations, noise, self.flow_steps)  # [best_of, action]
+        actions = flow_action(policy.flow, observation, noise, self.flow_steps)  # [best_of, action]
         return best_action(policy.critic, observation, actions)
 
     def draw(self, batch: Transition, key: Array) -> Draws:

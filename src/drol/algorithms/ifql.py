@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jax import Array
 
 from drol.algorithms.base import Algorithm, hyperparameter
@@ -87,8 +86,7 @@ class IFQL(Algorithm):
     def act(self, policy: IFQLPolicy, observation: Array, key: Array, best_of: int = 1) -> Array:
         count = best_of if best_of > 1 else self.num_samples
         noise = jax.random.normal(key, (count, policy.flow.action_size))
-        observations = jnp.broadcast_to(observation, (count, *observation.shape))
-        actions = flow_action(policy.flow, observations, noise, self.flow_steps)  # [count, action]
+        actions = flow_action(policy.flow, observation, noise, self.flow_steps)  # [count, action]
         return best_action(policy.critic, observation, actions, how="min")
 
     def draw(self, batch: Transition, key: Array) -> Draws:

@@ -95,15 +95,15 @@ def best_action(
     """Of several actions [N, action] for one observation, the one that the critics value most."""
     if len(actions) == 1:
         return actions[0]
-    observations = jnp.broadcast_to(observation, (len(actions), *observation.shape))
-    return actions[aggregate(critic(observations, actions, *conditions), how).argmax()]
+    return actions[aggregate(critic(observation, actions, *conditions), how).argmax()]
 
 
 def flow_action(field: VectorField, observation: Array, noise: Array, steps: int) -> Array:
     """The flow of a field from noise to an action by Euler steps `x <- x + v(s, x, i/n)/n`, clipped at the end."""
+    features = field.encoder(observation)
 
     def euler(x: Array, time: Array) -> tuple[Array, None]:
-        return x + field(observation, x, time) / steps, None
+        return x + field.velocity(features, x, time) / steps, None
 
     return clip(jax.lax.scan(euler, noise, jnp.arange(steps) / steps)[0])
 

@@ -99,8 +99,7 @@ class SORL(Algorithm):
 
     def act(self, policy: Networks, observation: Array, key: Array, best_of: int = 1) -> Array:
         noise = jax.random.normal(key, (best_of, policy.actor.action_size))
-        observations = jnp.broadcast_to(observation, (best_of, *observation.shape))
-        actions = shortcut_action(policy.actor, observations, noise, self.act_steps)  # [best_of, action]
+        actions = shortcut_action(policy.actor, observation, noise, self.act_steps)  # [best_of, action]
         return best_action(policy.critic, observation, actions, float(self.act_steps), how=self.q_aggregation)
 
     def draw(self, batch: Transition, key: Array) -> Draws:
@@ -189,10 +188,10 @@ def shortcut_codes(batch_size: int) -> Array:
 
 def shortcut_action(actor: VectorField, observation: Array, noise: Array, steps: int) -> Array:
     """A sample in a fixed number of steps."""
-    code = math.log2(steps)
+    features, code = actor.encoder(observation), math.log2(steps)
 
     def move(x: Array, time: Array) -> tuple[Array, None]:
-        return x + actor(observation, x, time, code) / steps, None
+        return x + actor.velocity(features, x, time, code) / steps, None
 
     return clip(jax.lax.scan(move, noise, jnp.arange(steps) / steps)[0])
 

@@ -13,6 +13,7 @@ COMMANDS = {
     "train": ("drol.cli.train", "train an algorithm on a task; the same command again goes on where it stopped"),
     "evaluate": ("drol.cli.evaluate", "run episodes with the policy of a run"),
     "report": ("drol.cli.report", "make the page of a run again"),
+    "algorithms": ("drol.cli.algorithms", "list the algorithms; show one with its settings for each task"),
     "data": ("drol.cli.data", "list the tasks; collect a dataset"),
 }
 
@@ -27,6 +28,7 @@ first steps:
   drol demo                                train in a maze, look at what was learned
   drol train --preset laptop --seeds 0 1   small networks, two seeds at once
   drol train --help                        every hyperparameter, with the paper's symbols
+  drol algorithms show fql                 equations, hyperparameters, settings for each task
   drol evaluate runs/... --best-of 16      let the critic choose among 16 actions
 """
 

@@ -3,23 +3,29 @@
 import argparse
 import dataclasses
 import signal
+import sys
 from pathlib import Path
 
 from drol.algorithms import ALGORITHMS, find_algorithm
 from drol.cli.flags import Parser, add_fields, given, whole_number
 from drol.cli.main import complain
 from drol.cli.runtime import prepare_jax
-from drol.tasks import DEFAULT_TASK, find_source
+from drol.paper.hyperparameters import PRESETS as PAPER_PRESETS
+from drol.paper.hyperparameters import Settings, task_settings
+from drol.runs.directory import RunDirectory
+from drol.tasks import DEFAULT_TASK, find_source, load_task
 from drol.training.config import PRESETS, RunConfig
-from drol.training.trainer import Diverged, Outcome, train
+from drol.training.trainer import Diverged, Outcome, check_same_run, train
 
 EPILOG = """examples:
   drol train                                    the embedded maze with the paper's settings (long on a CPU)
   drol train --preset laptop                    the same maze in minutes
   drol train --preset laptop --seeds 0 1 2      three seeds at once
-  drol train antmaze-large-navigate-singletask-v0 --bc-weight 0.03 --discount 0.995 --q-aggregation min
+  drol train antmaze-large-navigate-singletask-v0                          with its row of the paper's table, K = 16
+  drol train antmaze-giant-navigate-singletask-v0 --preset paper-tuned     with the K that the paper chose for it
 
-The same command again resumes a run that was stopped. Precedence: defaults, then the preset, then flags."""
+The same command again resumes a run that was stopped. Precedence: defaults, then the preset, then flags.
+`drol algorithms show NAME` prints the settings of each task."""
 
 
 def make_parser(algorithm: str) -> Parser:
@@ -30,7 +36,13 @@ def make_parser(algorithm: str) -> Parser:
     parser.add_argument(
         "--algorithm", default="drol", metavar="NAME", help=f"one of {', '.join(ALGORITHMS)} (default: drol)"
     )
-    parser.add_argument("--preset", choices=PRESETS, default="paper", help="settings to start from (default: paper)")
+    parser.add_argument(
+        "--preset",
+        choices=(*PAPER_PRESETS, *PRESETS),
+        default="paper",
+        help="settings to start from: those of the task as printed or as in the released commands, with K = 16 or the "
+        "tuned K, or small networks for a laptop (default: paper)",
+    )
     parser.add_argument(
         "--out", type=Path, help="run folder (default: runs/<task>/<algorithm>-<digest of the settings>)"
     )
@@ -50,18 +62,31 @@ def parse(arguments: list[str]) -> tuple[RunConfig, argparse.Namespace]:
     parsed = make_parser(name).parse(arguments)
     find_source(parsed.task)
     kind = find_algorithm(name)
-    hyperparameters = {**kind.presets.get(parsed.preset, {}), **given(parsed, dataclasses.fields(kind))}
-    settings = {**PRESETS[parsed.preset], **given(parsed, dataclasses.fields(RunConfig))}
-    settings |= {"algorithm": kind(**hyperparameters), "task": parsed.task}
-    return RunConfig(**settings), parsed
+    settings = preset_settings(parsed.task, name, parsed.preset)
+    hyperparameters = {**settings.hyperparameters, **given(parsed, dataclasses.fields(kind))}
+    values = {**settings.run, **given(parsed, dataclasses.fields(RunConfig))}
+    values |= {"algorithm": kind(**hyperparameters), "task": parsed.task}
+    parsed.notes = settings.notes
+    return RunConfig(**values), parsed
+
+
+def preset_settings(task: str, algorithm: str, preset: str) -> Settings:
+    """What a preset gives before flags; the presets of the paper depend on the task, the others do not."""
+    if preset in PAPER_PRESETS:
+        return task_settings(task, algorithm, preset)
+    return Settings({**find_algorithm(algorithm).presets.get(preset, {})}, PRESETS[preset], notes=(), source="drol")
 
 
 def run(arguments: list[str]) -> int:
     config, parsed = parse(arguments)
     folder = parsed.out or Path("runs") / config.folder_name()
     prepare_jax()
+    check_same_run(RunDirectory(folder), config)
+    task = load_task(config.task, Path(config.dataset) if config.dataset else None)
+    for note in parsed.notes:  # only now, so that a mistake is still answered with one line
+        print(f"drol: note: {note}", file=sys.stderr)
     try:
-        outcome = train(config, folder, processes=parsed.processes, quiet=parsed.quiet)
+        outcome = train(config, folder, task, parsed.processes, parsed.quiet)
     except Diverged as error:
         return complain(error, 1)
     return conclude(outcome, config)
@@ -71,7 +96,9 @@ def conclude(outcome: Outcome, config: RunConfig) -> int:
     """Say how it ended; the exit code."""
     path = outcome.directory.path
     if outcome.stopped_by is not None and outcome.step < config.steps:
-        print(f"stopped at step {outcome.step:,} of {config.steps:,} and saved in {path}; the same command goes on")
+        print(
+            f"stopped; the same command goes on from step {outcome.saved_step:,} of {config.steps:,}, saved in {path}"
+        )
         return 128 + outcome.stopped_by if outcome.stopped_by == signal.SIGTERM else 130
     if outcome.scores:
         scores = " ".join(f"{score:.1f}" for score in outcome.scores)

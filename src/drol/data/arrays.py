@@ -15,7 +15,8 @@ def read_npz(path: Path, required: Sequence[str], optional: Sequence[str] = ()) 
     if not path.is_file():
         raise InputError(f"dataset file {path} does not exist; give the path of an .npz file")
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as stream:
+            file = np.load(stream, allow_pickle=False)
             if not isinstance(file, np.lib.npyio.NpzFile):
                 raise InputError(
                     f"dataset file {path} holds a single array; it must be an .npz file with {list(required)}"
@@ -26,7 +27,7 @@ def read_npz(path: Path, required: Sequence[str], optional: Sequence[str] = ()) 
             return {name: file[name] for name in (*required, *optional) if name in file}
     except InputError:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
         raise InputError(f"dataset file {path} is truncated or damaged ({error}); fetch or collect it again") from error
     except ValueError as error:
         raise InputError(f"dataset file {path} is not an .npz file of plain arrays ({error})") from error

@@ -44,6 +44,9 @@ class Dataset(eqx.Module):
         for name, array in {**arrays, "last": last}.items():
             if len(array) != rows:
                 raise InputError(f"{name} has {len(array)} rows where observation has {rows}; they must be equal")
+        for name, array in {"reward": reward, "continues": continues, "last": last}.items():
+            if np.ndim(array) != 1:
+                raise InputError(f"{name} has shape {np.shape(array)}; it must be [rows]")
         last = np.asarray(last, bool)
         if rows < 2 or not last[-1] or last.all():
             raise InputError(

@@ -7,37 +7,48 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from drol.networks.encoders import Encoder, make_encoder
 from drol.networks.mlp import MLP
 from drol.types import Spec
 
 
 class QEnsemble(eqx.Module):
-    """Independently initialised critics `Q_j(s, a)`; their arrays are stacked, so one call runs them all."""
+    """Critics `Q_j(s, a)` that share an encoder; the arrays of the rest are stacked, so one call runs them all."""
 
+    encoder: Encoder
     members: MLP  # every array has the ensemble as its first axis
 
     def __init__(self, key: Array, spec: Spec, hidden_sizes: Sequence[int], size: int = 2, conditions: int = 0):
-        in_size = spec.observation_size + spec.action_size + conditions
+        encoder_key, members_key = jax.random.split(key)
+        self.encoder, features = make_encoder(encoder_key, spec)
 
         def member(key: Array) -> MLP:
-            return MLP(key, in_size, hidden_sizes, 1, layer_norm=True)
+            return MLP(key, features + spec.action_size + conditions, hidden_sizes, 1, layer_norm=True)
 
-        self.members = jax.vmap(member)(jax.random.split(key, size))
+        self.members = jax.vmap(member)(jax.random.split(members_key, size))
 
     def __call__(self, observation: Array, action: Array, *conditions: Array | float) -> Array:
-        """The values [ensemble, ...] of actions; each condition is a number or [..., 1]."""
+        """The values [ensemble, ...] of actions [..., action]; each condition is a number or [..., 1].
+
+        Several actions [N, action] may come with one observation, which is then encoded once.
+        """
         columns = [jnp.broadcast_to(condition, (*action.shape[:-1], 1)) for condition in conditions]
-        x = jnp.concatenate([observation, action, *columns], -1)
+        features = self.encoder(observation)
+        features = jnp.broadcast_to(features, (*action.shape[:-1], features.shape[-1]))
+        x = jnp.concatenate([features, action, *columns], -1)
         return jax.vmap(lambda member: member(x))(self.members)[..., 0]
 
 
 class ValueFunction(eqx.Module):
     """`V(s)`."""
 
+    encoder: Encoder
     network: MLP
 
     def __init__(self, key: Array, spec: Spec, hidden_sizes: Sequence[int]):
-        self.network = MLP(key, spec.observation_size, hidden_sizes, 1, layer_norm=True)
+        encoder_key, network_key = jax.random.split(key)
+        self.encoder, size = make_encoder(encoder_key, spec)
+        self.network = MLP(network_key, size, hidden_sizes, 1, layer_norm=True)
 
     def __call__(self, observation: Array) -> Array:
-        return self.network(observation)[..., 0]
+        return self.network(self.encoder(observation))[..., 0]

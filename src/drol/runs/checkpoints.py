@@ -29,7 +29,7 @@ class DamagedCheckpoint(Exception):
 
 def save_tree(folder: Path, tree: Any, metadata: Mapping[str, Any]) -> None:
     """Write a tree of arrays and some JSON as one checkpoint; an `OSError` leaves what was there before."""
-    leaves = {name: np.ascontiguousarray(leaf) for name, leaf in named_leaves(tree)}
+    leaves = {name: np.asarray(leaf, order="C") for name, leaf in named_leaves(tree)}
     arrays = safetensors.numpy.save(leaves)
     manifest = {
         "format": FORMAT,
@@ -39,6 +39,7 @@ def save_tree(folder: Path, tree: Any, metadata: Mapping[str, Any]) -> None:
     }
     manifest["manifest_sha256"] = manifest_digest(manifest)
     partial = folder.with_name(f".{folder.name}.partial")
+    old = folder.with_name(f".{folder.name}.old")
     shutil.rmtree(partial, ignore_errors=True)
     try:
         partial.mkdir(parents=True)
@@ -46,11 +47,15 @@ def save_tree(folder: Path, tree: Any, metadata: Mapping[str, Any]) -> None:
         write_synced(partial / MANIFEST, json.dumps(manifest).encode())
         sync_folder(partial)
         if folder.exists():
-            shutil.rmtree(folder)
+            shutil.rmtree(old, ignore_errors=True)
+            folder.rename(old)
         partial.rename(folder)
         sync_folder(folder.parent)
+        shutil.rmtree(old, ignore_errors=True)
     except OSError:
         shutil.rmtree(partial, ignore_errors=True)
+        if old.exists() and not folder.exists():
+            old.rename(folder)
         raise
 
 

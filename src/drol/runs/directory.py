@@ -36,7 +36,11 @@ class RunDirectory:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder for one writer; made if need be, refused if it is somebody else's or cannot be written."""
-        if self.path.is_dir() and not self.exists and any(entry.name != LOCK for entry in self.path.iterdir()):
+        if (
+            self.path.is_dir()
+            and not self.exists
+            and any(entry.name not in (LOCK, f".{CONFIG}.partial") for entry in self.path.iterdir())
+        ):
             raise InputError(
                 f"the folder {self.path} has files but no {CONFIG}, so it is not a run; choose another --out"
             )
@@ -91,6 +95,8 @@ class RunDirectory:
     def rewind(self, step: int) -> None:
         """Forget everything after a step, so that what follows it is written once."""
         for name in (METRICS, EVALUATIONS, EXTRA_EVALUATIONS):
+            if not (self.path / name).exists():
+                continue
             rows = [row for row in read_rows(self.path / name) if row["step"] <= step]
             self.write_file(name, "".join(json.dumps(row) + "\n" for row in rows))
         for folder in (self.checkpoints, self.policies):

@@ -30,6 +30,7 @@ def collect(
     for target in (path, validation_path):
         if target.exists():
             raise InputError(f"{target} exists already; choose another --out, nothing was written")
+    path.parent.mkdir(parents=True, exist_ok=True)
     environment = make_ogbench(dataset_name.replace("-navigate", ""))
     total = episodes + max(1, episodes // 10)
     trajectories = []
@@ -38,7 +39,6 @@ def collect(
         if report:
             report(number + 1, total)
     environment.close()
-    path.parent.mkdir(parents=True, exist_ok=True)
     for target, part in ((path, trajectories[:episodes]), (validation_path, trajectories[episodes:])):
         arrays: dict[str, Any] = {name: np.concatenate([trajectory[name] for trajectory in part]) for name in part[0]}
         partial = target.with_suffix(".partial")

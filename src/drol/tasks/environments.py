@@ -13,6 +13,6 @@ def make_ogbench(environment_name: str) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         tempfile.tempdir = folder
         try:
-            return gymnasium.make(environment_name)
+            return gymnasium.make(environment_name, disable_env_checker=True)
         finally:
             tempfile.tempdir = previous

@@ -37,6 +37,13 @@ def fast_jit(**jit_options: Any) -> Callable[[Callable], Callable]:
     return decorate
 
 
+def over_seeds(function: Callable, *trees: Any) -> Any:
+    """Apply a function to every seed along the first axis; a single one runs bare, faster than a batch of one."""
+    if len(jax.tree.leaves(trees)[0]) == 1:
+        return jax.tree.map(lambda leaf: leaf[None], function(*jax.tree.map(lambda leaf: leaf[0], trees)))
+    return jax.vmap(function)(*trees)
+
+
 def seed_keys(seeds: tuple[int, ...]) -> Array:
     """One key for each seed; all randomness of a run follows from it and the number of the update."""
     return jnp.stack([jax.random.key(seed) for seed in seeds])
@@ -48,7 +55,7 @@ def init_seeds(algorithm: Algorithm, keys: Array, spec: Spec) -> Any:
 
     Compiled, so that networks that start equal get memory of their own and can be donated.
     """
-    return jax.vmap(lambda key: algorithm.init(jax.random.fold_in(key, 0), spec))(keys)
+    return over_seeds(lambda key: algorithm.init(jax.random.fold_in(key, 0), spec), keys)
 
 
 @fast_jit()
@@ -58,7 +65,7 @@ def zero_totals(algorithm: Algorithm, states: Any, dataset: Dataset, keys: Array
     def metrics_of(state: Any, key: Array) -> Metrics:
         return algorithm.update(state, dataset.sample(key, algorithm.batch_size), key)[1]
 
-    shapes = jax.eval_shape(jax.vmap(metrics_of), states, keys)
+    shapes = jax.eval_shape(functools.partial(over_seeds, metrics_of), states, keys)
     return jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
 
 
@@ -88,7 +95,7 @@ def train_chunk(
 
         return jax.lax.fori_loop(first_step, last_step + 1, one_update, (state, total))
 
-    return jax.vmap(train_one_seed)(states, totals, keys)
+    return over_seeds(train_one_seed, states, totals, keys)
 
 
 @fast_jit()
@@ -99,4 +106,4 @@ def diagnose_seeds(algorithm: Algorithm, states: Any, dataset: Dataset, keys: Ar
         batch_key, draw_key = jax.random.split(jax.random.fold_in(jax.random.fold_in(key, step), 1))
         return algorithm.diagnose(state, dataset.sample(batch_key, algorithm.batch_size), draw_key)
 
-    return jax.vmap(diagnose_one_seed)(states, keys)
+    return over_seeds(diagnose_one_seed, states, keys)

@@ -11,9 +11,8 @@ from drol.algorithms import Algorithm, algorithm_name, find_algorithm
 from drol.errors import InputError
 from drol.tasks import DEFAULT_TASK
 
-# What a preset changes of a run; the algorithm's own `presets` say what it changes there.
+# What a preset changes of a run on any task; the algorithm's own `presets` say what it changes there.
 PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {},
     "laptop": {
         "steps": 30_000,
         "log_interval": 1_000,
@@ -53,6 +52,12 @@ class RunConfig:
             for number in value if isinstance(value, tuple) else (value,):
                 if minimum is not None and (type(number) is not int or number < minimum):
                     raise InputError(f"{field.name} is {value}; it must be a whole number of at least {minimum}")
+        for name, largest in (
+            ("seeds", max(self.seeds, default=0)),
+            ("evaluation_seed", self.evaluation_seed + self.evaluation_episodes),
+        ):
+            if largest >= 2**32:
+                raise InputError(f"{name} reaches {largest}; it must stay below {2**32}")
         if not self.seeds:
             raise InputError("seeds is empty; give at least one")
         if len(set(self.seeds)) < len(self.seeds):

@@ -29,6 +29,7 @@ from drol.tasks.base import Episode
 from drol.training.policy import Policy
 from drol.training.worker import Broke, Reset, Seen, Step, serve
 
+PRELOADED = ["drol.training.worker", "gymnasium", "mujoco", "ogbench"]  # imported once, not in every process
 ROWS = 16  # of every batch of observations, and so the most processes that are of use
 
 
@@ -66,10 +67,10 @@ class Evaluator:
         self.make_environment = make_environment
         self.keep_positions = keep_positions
         self.timeout = timeout  # seconds that an environment may take to answer
-        self.count = max(1, min(processes or 2 * (os.cpu_count() or 1), ROWS))
+        self.count = max(1, min(processes or 4 * (os.cpu_count() or 1), ROWS))
         # Not a fork: this process has the threads of jax.
         self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(["drol.training.worker"])
+        self.context.set_forkserver_preload(PRELOADED)
         self.workers: list[tuple[BaseProcess, Connection] | None] = [None] * self.count
 
     def __enter__(self) -> Self:

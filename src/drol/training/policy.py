@@ -72,6 +72,8 @@ class Policy(eqx.Module):
 
             like = (jax.eval_shape(skeleton, jax.random.key(0)), Standardisation.identity(spec))
             networks, standardisation = load_tree(folder, like)
+        except KeyError as error:
+            raise InputError(f"{folder} does not hold a policy; it lacks {error}") from error
         except DamagedCheckpoint as error:
             raise InputError(f"the policy in {folder} cannot be used: {error}") from error
         index = seeds.index(seed) if seed is not None else 0

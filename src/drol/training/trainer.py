@@ -37,6 +37,7 @@ class Outcome:
 
     directory: RunDirectory
     step: int
+    saved_step: int  # that the newest checkpoint holds
     scores: list[float] | None  # of each seed at the last evaluation; None without an environment
     stopped_by: int | None  # the signal that asked for the end, if one did
 
@@ -79,6 +80,7 @@ class Run:
             if config.standardise_observations
             else Standardisation.identity(self.spec)
         )
+        self.check_same_data()
         self.dataset = self.prepare(task.train)
         self.validation = self.prepare(task.validation) if task.validation else None
         self.keys = seed_keys(config.seeds)
@@ -86,8 +88,18 @@ class Run:
         self.totals = zero_totals(self.algorithm, self.states, self.dataset, self.keys)
         self.logged_step = 0  # the totals are of the updates after this one
         self.step, self.messages = self.resume()
+        self.saved_step = self.step
         self.display = Display(config.steps, self.step, task.score_name, quiet)
         self.write_config()
+
+    def check_same_data(self) -> None:
+        """Before anything of the run is touched."""
+        if self.directory.exists:
+            before = self.directory.read_config()
+            if before["dataset_fingerprint"] != self.task.train.fingerprint():
+                raise InputError(
+                    f"the data of {self.task.name} is not what the run in {self.directory.path} began with"
+                )
 
     def prepare(self, dataset: Dataset) -> Dataset:
         if not self.config.standardise_observations:
@@ -98,6 +110,8 @@ class Run:
         """Load the newest whole checkpoint and forget whatever came after it."""
         like = {"states": self.states, "totals": self.totals, "logged_step": np.int64(0)}
         step, tree, messages = newest_valid(self.directory.checkpoints, like)
+        if tree is None and messages:
+            raise InputError(f"no checkpoint in {self.directory.checkpoints} can be used; {messages[0]}")
         if self.directory.exists:
             self.directory.rewind(step)
         if tree is not None:
@@ -114,10 +128,6 @@ class Run:
         }
         if self.directory.exists:
             before = self.directory.read_config()
-            if before["dataset_fingerprint"] != now["dataset_fingerprint"]:
-                raise InputError(
-                    f"the data of {self.task.name} is not what the run in {self.directory.path} began with"
-                )
             changed = differences(before["circumstances"], now["circumstances"])
             if changed:
                 self.messages.append(
@@ -131,20 +141,21 @@ class Run:
             for message in self.messages:
                 self.display.note(message)
             if self.step == 0 and not self.evaluated(0):
+                self.directory.rewind(-1)  # an evaluation that was cut off leaves the rows of some seeds
                 scores = self.evaluate(evaluator)
             while self.step < self.config.steps and stop.signal is None:
                 boundary = self.next_boundary()
                 self.advance(boundary)
-                if self.step == boundary:
+                if self.due(self.config.log_interval):
                     self.log()
-                    if self.due(self.config.evaluation_interval):
-                        scores = self.evaluate(evaluator)
+                if self.due(self.config.evaluation_interval):
+                    scores = self.evaluate(evaluator)
                 if self.due(self.config.checkpoint_interval) or stop.signal is not None:
                     self.save()
         if scores is None:
             rows = self.directory.read_evaluations()
             scores = [row["score"] for row in rows if row["step"] == max(each["step"] for each in rows)] or None
-        return Outcome(self.directory, self.step, scores, stop.signal)
+        return Outcome(self.directory, self.step, self.saved_step, scores, stop.signal)
 
     def evaluator(self) -> Any:
         if self.task.make_environment is None:
@@ -250,6 +261,7 @@ class Run:
         try:
             self.directory.sync()
             save_tree(self.directory.checkpoints / step_name(self.step), tree, {"step": self.step})
+            self.saved_step = self.step
             self.directory.drop_old_checkpoints()
         except OSError as error:
             if self.step == self.config.steps:

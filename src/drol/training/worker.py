@@ -1,6 +1,7 @@
 """The process that owns one environment. It imports no jax; whatever breaks in it costs one episode."""
 
 import random
+import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -37,14 +38,13 @@ class Broke(NamedTuple):
 
 def serve(connection: Connection, make_environment: Callable[[], Any]) -> None:
     """Answer resets and steps until the other side closes the connection."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the main one decides when to stop
     environment = None
     while True:
         try:
             request = connection.recv()
         except (EOFError, OSError):
             return
-        except KeyboardInterrupt:
-            continue  # Ctrl-C reaches every process; the main one decides when to stop
         try:
             if isinstance(request, Reset):
                 environment = environment or make_environment()

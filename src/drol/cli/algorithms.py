@@ -1,0 +1,133 @@
+"""`drol algorithms` and `drol algorithms show`."""
+
+import dataclasses
+import difflib
+import sys
+import textwrap
+from typing import Any
+
+from drol.algorithms import ALGORITHMS, find_algorithm
+from drol.algorithms.base import Algorithm
+from drol.cli.flags import Parser
+from drol.errors import InputError
+from drol.paper.hyperparameters import PRESETS, FamilyRow, family_rows
+
+WIDTH = 120
+
+
+def run(arguments: list[str]) -> int:
+    if not arguments or arguments[0].startswith("-"):
+        return run_list(arguments)
+    command, *rest = arguments
+    if command == "show":
+        return run_show(rest)
+    if command in ALGORITHMS:
+        raise InputError(f"unknown command {command!r}; did you mean `drol algorithms show {command}`?")
+    hint = "did you mean show?" if difflib.get_close_matches(command, ["show"]) else "it has show"
+    raise InputError(f"unknown command {command!r} of `drol algorithms`; {hint}")
+
+
+def run_list(arguments: list[str]) -> int:
+    epilog = "`drol algorithms show NAME` has its equations, its hyperparameters and its settings for each task."
+    Parser("algorithms", "Every algorithm, in one line.", epilog).parse(arguments)
+    for name, kind in ALGORITHMS.items():
+        print(f"{name:8s}{first_line(kind)}")
+    return 0
+
+
+def run_show(arguments: list[str]) -> int:
+    parser = Parser("algorithms show", "An algorithm: equations, hyperparameters, and what is known for each task.")
+    parser.add_argument("name", help=f"one of {', '.join(ALGORITHMS)}")
+    name = parser.parse(arguments).name
+    kind = find_algorithm(name)
+    print(f"{name}: {first_line(kind)}\n")
+    print((sys.modules[kind.__module__].__doc__ or "").strip())
+    print("\nhyperparameters:")
+    for field in dataclasses.fields(kind):
+        print(describe(field))
+    rows = family_rows(name)
+    lines = [*settings_table(rows), *notes(name, rows)] if rows else ["none"]
+    print("\nsettings for the tasks of the paper:")
+    print("\n".join(f"  {line}".rstrip() for line in lines))
+    return 0
+
+
+def first_line(kind: type[Algorithm]) -> str:
+    return (kind.__doc__ or "").splitlines()[0]
+
+
+def describe(field: dataclasses.Field) -> str:
+    """A hyperparameter: default, help and what it may be."""
+    choices, minimum = field.metadata["choices"], field.metadata["minimum"]
+    if choices is not None:
+        allowed = f"one of {', '.join(map(str, choices))}"
+    else:
+        allowed = "yes or no" if minimum is None else f"at least {minimum}"
+    words = f"{field.metadata['description']} ({allowed})"
+    head = f"  {field.name:20s}{show(field.default):10s}"
+    return textwrap.fill(words, WIDTH, initial_indent=f"{head} ", subsequent_indent=" " * 33)
+
+
+def show(value: Any) -> str:
+    """A value, in little room: 512x4 for four layers of 512."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple) and len(set(value)) == 1:
+        return f"{value[0]}x{len(value)}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def settings_table(rows: list[FamilyRow]) -> list[str]:
+    """A line for each family or task, and what the marks in it mean."""
+    names = list(dict.fromkeys(name for row in rows for name in columns(row)))
+    cells = [["", "", *names, "steps"]]
+    cells += [[row.benchmark, row.family, *(cell(row, name) for name in names), steps(row)] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(f"{text:{width}s}" for text, width in zip(line, widths, strict=True)) for line in cells]
+    marks = {"/": f"a/b/c/d: under the presets {', '.join(PRESETS)}", "(?)": "(?): perhaps misread"}
+    texts = [text for line in cells[1:] for text in line[2:]]
+    meanings = [words for mark, words in marks.items() if any(mark in text for text in texts)]
+    return [*lines, "", *meanings] if meanings else lines
+
+
+def notes(algorithm: str, rows: list[FamilyRow]) -> list[str]:
+    """The sources and the notes, each with the rows that it is about."""
+    about: dict[str, list[FamilyRow]] = {}
+    for row in rows:
+        every = row.settings.values()
+        texts = (text for settings in every for text in (f"source: {settings.source}", *settings.notes))
+        for text in dict.fromkeys(texts):
+            about.setdefault(text, []).append(row)
+    lines = [""]
+    for text in sorted(about, key=lambda text: not text.startswith("source: ")):  # sources first, else in order
+        where, words = place(about[text], rows), text.removeprefix(f"{algorithm}: ")
+        lines += textwrap.wrap(f"{where}: {words}", WIDTH - 2, subsequent_indent="    ", break_on_hyphens=False)
+    return lines
+
+
+def place(some: list[FamilyRow], rows: list[FamilyRow]) -> str:
+    """Names for some of the rows: a benchmark if it is all of its rows."""
+    names = []
+    for benchmark in dict.fromkeys(row.benchmark for row in rows):
+        here = [row.family for row in some if row.benchmark == benchmark]
+        names += [benchmark] if len(here) == sum(row.benchmark == benchmark for row in rows) else here
+    return ", ".join(names)
+
+
+def columns(row: FamilyRow) -> list[str]:
+    settings = row.settings[PRESETS[0]]
+    return [*settings.unknown, *settings.hyperparameters]
+
+
+def cell(row: FamilyRow, name: str) -> str:
+    """The value under every preset; one if they agree."""
+    texts = []
+    for preset in PRESETS:
+        settings = row.settings[preset]
+        text = "unknown" if name in settings.unknown else show(settings.hyperparameters.get(name, "default"))
+        texts.append(f"{text} (?)" if name in settings.doubtful else text)
+    return texts[0] if len(set(texts)) == 1 else "/".join(texts)
+
+
+def steps(row: FamilyRow) -> str:
+    return f"{row.settings[PRESETS[0]].run['steps']:,}"

@@ -1,0 +1,88 @@
+"""What `drol train` starts from: defaults, then the settings of the task under the preset, then flags."""
+
+import pytest
+
+from drol.algorithms.drol import DROL
+from drol.algorithms.iql import IQL
+from drol.cli import train as command
+from drol.cli.main import main
+from drol.cli.train import parse
+from drol.errors import InputError
+from drol.training.config import PRESETS, RunConfig
+
+GIANT = "antmaze-giant-navigate-singletask-v0"
+
+
+@pytest.fixture
+def any_task(monkeypatch):
+    """Accept tasks whose source is not installed; only the parsing is of interest."""
+    monkeypatch.setattr(command, "find_source", lambda name: "nowhere")
+
+
+def test_the_task_brings_its_settings():
+    config, _ = parse([GIANT])
+    assert config == RunConfig(DROL(bc_weight=0.03, discount=0.995, q_aggregation="min"), task=GIANT)
+
+
+@pytest.mark.parametrize(
+    ("preset", "candidates"), [("paper", 16), ("paper-tuned", 1), ("released", 16), ("released-tuned", 1)]
+)
+def test_presets_choose_the_column(preset, candidates):
+    config, parsed = parse([GIANT, "--preset", preset])
+    assert config.algorithm.num_candidates == candidates
+    assert parsed.notes == ()
+
+
+def test_flags_win():
+    flags = ["--bc-weight", "7", "--num-candidates", "3", "--steps", "11"]
+    config, _ = parse([GIANT, "--preset", "paper-tuned", *flags])
+    assert config == RunConfig(
+        DROL(bc_weight=7.0, num_candidates=3, discount=0.995, q_aggregation="min"), task=GIANT, steps=11
+    )
+
+
+def test_d4rl_trains_half_as_long(any_task):
+    assert parse(["door-human-v1"])[0].steps == 500_000
+    assert parse(["door-human-v1", "--steps", "9"])[0].steps == 9
+
+
+def test_baselines_have_their_own(any_task):
+    config, _ = parse(["cube-double-play-singletask-v0", "--algorithm", "iql"])
+    assert config.algorithm == IQL(alpha=0.3, expectile=0.9, discount=0.99, hidden_sizes=(256,) * 4)
+
+
+def test_a_task_outside_the_paper_has_the_defaults_and_a_note():
+    config, parsed = parse([])
+    assert config == RunConfig(DROL())
+    assert parsed.notes == (f"{config.task} is not a task of the paper; the defaults of drol hold",)
+
+
+@pytest.mark.parametrize("task", ["pointmaze-medium-navigate-singletask-task1-v0", GIANT])
+def test_the_laptop_preset_does_not_depend_on_the_task(task):
+    config, parsed = parse([task, "--preset", "laptop"])
+    assert config == RunConfig(DROL(**DROL.presets["laptop"]), task=task, **PRESETS["laptop"])
+    assert parsed.notes == ()
+
+
+def test_an_unknown_preset_is_answered_with_those_there_are():
+    with pytest.raises(InputError, match=r"'papr'.*paper.*paper-tuned.*released.*released-tuned.*laptop"):
+        parse(["--preset", "papr"])
+
+
+def test_notes_are_lines_on_stderr_before_training(any_task, capsys, monkeypatch, tmp_path):
+    class Stop(Exception):
+        pass
+
+    def stop(*arguments, **options):
+        raise Stop
+
+    monkeypatch.setattr(command, "load_task", lambda *arguments: None)
+    monkeypatch.setattr(command, "train", stop)
+    task = "antsoccer-arena-navigate-singletask-v0"
+    with pytest.raises(Stop):
+        main(["train", task, "--algorithm", "fbrac", "--out", str(tmp_path)])
+    answer = capsys.readouterr()
+    assert answer.out == ""
+    first, second = answer.err.splitlines()
+    assert first.startswith("drol: note: fbrac: unknown, so at its default unless given: alpha 10.0; ")
+    assert second.startswith("drol: note: fbrac: q_aggregation is inferred")
