@@ -80,10 +80,10 @@ def test_an_environment_that_draws_from_the_global_generator_is_repeated_too(pol
 def test_processes_are_kept_and_an_episode_does_not_depend_on_those_before_it(policy, healthy):
     with Evaluator(Walk, 2, keep_positions=True) as evaluator:
         evaluator.run(policy, 3, 100)
-        running = [process.pid for process, _ in evaluator.workers]
+        running = [process.worker[0].pid for process in evaluator.processes]
         assert_same(evaluator.run(policy, EPISODES, FIRST_SEED), healthy)
-        assert [process.pid for process, _ in evaluator.workers] == running
-        processes = [process for process, _ in evaluator.workers]
+        assert [process.worker[0].pid for process in evaluator.processes] == running
+        processes = [process.worker[0] for process in evaluator.processes]
     assert not any(process.is_alive() for process in processes)
 
 
@@ -146,8 +146,8 @@ def test_an_environment_that_cannot_be_made_fails_every_episode(policy):
 
 
 def test_more_processes_than_rows_of_a_batch_are_not_used():
-    assert Evaluator(Walk, 100).count == 16
-    assert Evaluator(Walk, 1).count == 1
+    assert len(Evaluator(Walk, 100).processes) == 16
+    assert len(Evaluator(Walk, 1).processes) == 1
 
 
 def test_episodes_of_ogbench_do_not_depend_on_the_number_of_processes():

@@ -5,15 +5,12 @@ every generator at the start, and the policy always runs on the same number of r
 order in which they answer change nothing.
 """
 
-import contextlib
 import functools
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,10 +23,10 @@ from drol.runs.checkpoints import saved_steps, step_name
 from drol.runs.directory import RunDirectory
 from drol.tasks import load_task
 from drol.tasks.base import Episode
+from drol.training.environment_process import EnvironmentProcess
 from drol.training.policy import Policy
-from drol.training.worker import Broke, Reset, Seen, Step, serve
+from drol.training.worker import Broke, Reset, Seen, Step
 
-PRELOADED = ["drol.training.worker", "gymnasium", "mujoco", "ogbench"]  # imported once, not in every process
 ROWS = 16  # of every batch of observations, and so the most processes that are of use
 
 
@@ -47,7 +44,6 @@ class Running:
 
     index: int
     seed: int
-    deadline: float
     step: int = 0
     total_reward: float = 0.0
     observation: np.ndarray | None = None
@@ -64,28 +60,23 @@ class Evaluator:
         keep_positions: bool = False,
         timeout: float = 120.0,
     ):
-        self.make_environment = make_environment
         self.keep_positions = keep_positions
-        self.timeout = timeout  # seconds that an environment may take to answer
-        self.count = max(1, min(processes or 4 * (os.cpu_count() or 1), ROWS))
-        # Not a fork: this process has the threads of jax.
-        self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(PRELOADED)
-        self.workers: list[tuple[BaseProcess, Connection] | None] = [None] * self.count
+        count = max(1, min(processes or 4 * (os.cpu_count() or 1), ROWS))
+        self.processes = [EnvironmentProcess(make_environment, timeout) for _ in range(count)]
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number in range(self.count):
-            self.stop(number)
+        for process in self.processes:
+            process.stop()
 
     def run(self, policy: Policy, episodes: int, first_seed: int = 0, best_of: int = 1) -> list[Episode]:
         """Episodes with the seeds `first_seed`, `first_seed + 1`, ...; one that breaks or hangs is marked as failed."""
         finished: dict[int, Episode] = {}
         waiting = iter(range(episodes))
         running: dict[int, Running] = {}
-        for number in range(min(self.count, episodes)):
+        for number in range(min(len(self.processes), episodes)):
             self.begin(number, running, waiting, first_seed)
         while running:
             answers = self.collect_answers(running)
@@ -103,8 +94,8 @@ class Evaluator:
         if index is None:
             return
         seed = first_seed + index
-        running[number] = Running(index, seed, time.monotonic() + self.timeout)
-        self.send(number, Reset(seed))
+        running[number] = Running(index, seed)
+        self.processes[number].send(Reset(seed))
 
     def absorb(self, running: Running, answer: Seen | Broke) -> Episode | None:
         """Note what an environment answered; the episode, if that was its end."""
@@ -143,55 +134,16 @@ class Evaluator:
             )
         actions = np.asarray(act_rows(policy, observations, seeds, steps, best_of))
         for row, number in enumerate(ready):
-            running[number].deadline = time.monotonic() + self.timeout
-            self.send(number, Step(actions[row]))
+            self.processes[number].send(Step(actions[row]))
 
     def collect_answers(self, running: dict[int, Running]) -> dict[int, Seen | Broke]:
         """Wait until at least one process has answered, died or run out of time."""
-        connections: dict[Any, int] = {self.connection(number): number for number in running}
-        patience = min(each.deadline for each in running.values()) - time.monotonic()
-        answers: dict[int, Seen | Broke] = {}
-        for ready in wait(list(connections), max(0.0, patience)):
-            number = connections[ready]
-            try:
-                answers[number] = self.connection(number).recv()
-            except (EOFError, OSError):
-                process = self.stop(number)
-                answers[number] = Broke(f"the environment's process ended with exit code {process.exitcode}")
+        numbers: dict[Any, int] = {self.processes[number].connection: number for number in running}
+        patience = min(self.processes[number].deadline for number in running) - time.monotonic()
+        answered = [numbers[connection] for connection in wait(list(numbers), max(0.0, patience))]
         now = time.monotonic()
-        for number in running.keys() - answers.keys():
-            if now > running[number].deadline:
-                self.stop(number)
-                answers[number] = Broke(f"no answer from the environment within {self.timeout:g} s")
-        return answers
-
-    def connection(self, number: int) -> Connection:
-        """The line to a process, started if it is not there."""
-        worker = self.workers[number]
-        if worker is None:
-            ours, theirs = self.context.Pipe()
-            process = self.context.Process(target=serve, args=(theirs, self.make_environment), daemon=True)
-            process.start()
-            theirs.close()
-            worker = self.workers[number] = (process, ours)
-        return worker[1]
-
-    def send(self, number: int, request: Reset | Step) -> None:
-        with contextlib.suppress(OSError):  # the process is dead; reading its answer says so
-            self.connection(number).send(request)
-
-    def stop(self, number: int) -> BaseProcess:
-        worker = self.workers[number]
-        self.workers[number] = None
-        if worker is None:
-            return multiprocessing.Process()
-        process, connection = worker
-        connection.close()
-        process.join(0.2)
-        if process.is_alive():
-            process.kill()
-            process.join()
-        return process
+        overdue = [number for number in running if self.processes[number].deadline < now]
+        return {number: self.processes[number].receive() for number in {*answered, *overdue}}
 
 
 def evaluate_run(
