@@ -120,16 +120,21 @@ def test_an_episode_that_breaks_is_marked_and_the_others_are_as_before(
     assert_same(found[:2] + found[3:], healthy[:2] + healthy[3:])
 
 
+def give_time(evaluator, seconds):
+    for process in evaluator.processes:
+        process.timeout = seconds
+
+
 def test_an_environment_that_hangs_is_given_up(policy, healthy):
     last = FIRST_SEED + EPISODES - 1
     with Evaluator(functools.partial(Walk, "hangs", last), 2, keep_positions=True) as evaluator:
         evaluator.run(policy, 4, 100)  # starts the processes, which may take longer than the time below
-        evaluator.timeout = 1.0
+        give_time(evaluator, 1.0)
         found = evaluator.run(policy, EPISODES, FIRST_SEED)
         assert found[-1].failure == "no answer from the environment within 1 s"
         assert (found[-1].length, found[-1].success) == (2, False)
         assert_same(found[:-1], healthy[:-1])
-        evaluator.timeout = 60.0
+        give_time(evaluator, 60.0)
         assert_same(evaluator.run(policy, EPISODES - 1, FIRST_SEED), healthy[:-1])  # a new process took its place
 
 
