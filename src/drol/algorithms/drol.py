@@ -95,9 +95,10 @@ class DROL(Algorithm):
         "laptop": {
             "hidden_sizes": (128, 128, 128),
             "num_candidates": 8,
-            "bc_weight": 0.01,
+            "objective": "equation",
+            "alpha": 2.0,
             "q_aggregation": "min",
-            "learning_rate": 5e-4,
+            "learning_rate": 1e-3,
             "target_rate": 0.02,
         },
     }

@@ -14,9 +14,9 @@ from drol.tasks import DEFAULT_TASK
 # What a preset changes of a run on any task; the algorithm's own `presets` say what it changes there.
 PRESETS: dict[str, dict[str, Any]] = {
     "laptop": {
-        "steps": 30_000,
+        "steps": 15_000,
         "log_interval": 1_000,
-        "evaluation_interval": 15_000,
+        "evaluation_interval": 5_000,
         "checkpoint_interval": 5_000,
         "standardise_observations": True,
     },
