@@ -8,23 +8,18 @@ All methods see the same data and learn their own critic from it. The weights of
 and the best of each is drawn. `python -m drol.experiments.bandit --out docs/images/bandit.png` makes the figure.
 """
 
-import argparse
 import dataclasses
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Circle
 
 from drol.algorithms import ALGORITHMS, Algorithm
 from drol.data.dataset import Dataset
-from drol.experiments.figures import GOAL, GRID, INK, MISSED, MUTED, REACHED, SERIES
+from drol.experiments.figures import MUTED, REACHED, SERIES
 from drol.training.compiled import fast_jit, init_seeds, seed_keys, train_chunk, zero_totals
 
 BETTER, OTHER, RADIUS = np.asarray([0.5, 0.0]), np.asarray([-0.5, 0.0]), 0.4

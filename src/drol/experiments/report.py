@@ -20,7 +20,7 @@ from drol.tasks.base import Task
 from drol.training.policy import Policy
 
 ROUTING = (
-    ("routed_bc_loss", "routed BC loss"),
+    ("diagnostics/routed_bc_loss", "routed BC loss"),
     ("diagnostics/candidate_distance", "candidate pairwise distance"),
     ("diagnostics/candidate_divergence", "centroid divergence"),
 )
@@ -58,12 +58,12 @@ def write_report(directory: RunDirectory) -> Path:
 
 
 CURVE_CAPTION = "One latent, one pass for each action: the policy as the paper tests it. A point is one evaluation."
-MAZE_CAPTION = "Evaluation episodes of the first seed before training, half way and at the end, from the same starts."
+MAZE_CAPTION = "Evaluation episodes of the first seed before, during and after training, from the same starts."
 CELLS_CAPTION = (
     "The square is every possible action. Green dots are 16 candidates of the policy, each in its Voronoi cell: a "
     "data action (grey dots are those taken near this state) trains only the candidate whose cell it falls in. "
-    "Contours are the critic, darker where it is higher. Columns are the numbered places in the maze; rows are before "
-    "training, half way and at the end, with the same latents."
+    "Contours are the critic, darker where it is higher. Columns are the numbered places in the maze; rows are before, "
+    "during and after training, with the same latents."
 )
 ROUTING_CAPTION = (
     "How far the nearest candidate is from the data action (squared, for each action dimension), how far two "
