@@ -1,6 +1,6 @@
 """One pull of a bandit whose best action is off-centre inside the data, and what BC, FQL and DROL make of it.
 
-    data    a uniform in two discs, r = 1 - |a - a*| in the better one and 1/2 in the other, plus noise
+    data    a uniform in two discs, r = 1 - 1.5 |a - a*|^2 in the better one, 0.7 - |a - centre|^2 in the other, + noise
     truth   the same inside the discs, 0 outside: an action that nobody took is worth nothing
     loss    weight |pull|^2 / d_a - Q / E|Q| for FQL (to its teacher's action) and DROL (data to nearest candidate)
 
@@ -23,7 +23,7 @@ from drol.experiments.figures import MUTED, REACHED, SERIES
 from drol.training.compiled import fast_jit, init_seeds, seed_keys, train_chunk, zero_totals
 
 BETTER, OTHER, RADIUS = np.asarray([0.5, 0.0]), np.asarray([-0.5, 0.0]), 0.4
-OPTIMUM = BETTER + 0.3 * np.asarray([0.6, 0.8])  # three quarters of the way from the centre to the edge
+OPTIMUM = BETTER + 0.25 * np.asarray([0.6, 0.8])  # five eighths of the way from the centre to the edge
 WEIGHTS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # the grid of both papers for a normalised Q
 SEEDS, UPDATES = (0, 1, 2), 6_000
 SMALL = {"hidden_sizes": (64, 64), "batch_size": 128, "learning_rate": 1e-3}
@@ -36,9 +36,9 @@ def inside(actions: np.ndarray) -> np.ndarray:
 
 
 def true_reward(actions: np.ndarray) -> np.ndarray:
-    """`1 - |a - a*|` in the better disc, 1/2 in the other, 0 outside both."""
-    better = np.linalg.norm(actions - BETTER, axis=-1) < np.linalg.norm(actions - OTHER, axis=-1)
-    return inside(actions) * np.where(better, 1 - np.linalg.norm(actions - OPTIMUM, axis=-1), 0.5)
+    """`1 - 1.5 |a - a*|^2` in the better disc, `0.7 - |a - centre|^2` in the other, 0 outside both."""
+    to_better, to_other, to_optimum = (np.square(actions - x).sum(-1) for x in (BETTER, OTHER, OPTIMUM))
+    return inside(actions) * np.where(to_better < to_other, 1 - 1.5 * to_optimum, 0.7 - to_other)
 
 
 def bandit_data(count: int = 2_000, noise: float = 0.1, seed: int = 0) -> Dataset:
