@@ -6,7 +6,9 @@ import pytest
 from fake_environments import Walk, short_pointmaze
 from toys import SPEC, TINY, random_state
 
-from drol.training.evaluation import Evaluator
+from drol.errors import InputError
+from drol.runs.directory import RunDirectory
+from drol.training.evaluation import Evaluator, evaluate_run
 from drol.training.policy import Policy, Standardisation
 from drol.types import Spec
 
@@ -168,3 +170,10 @@ def test_episodes_of_ogbench_do_not_depend_on_the_number_of_processes():
     assert [episode.failure for episode in first] == [None] * 4
     assert len({tuple(episode.positions[-1]) for episode in first}) == 4
     assert np.abs(first[0].positions[-1] - first[0].positions[0]).max() > 0.1
+
+
+def test_best_of_is_refused_for_a_policy_that_draws_nothing(tmp_path):
+    directory = RunDirectory(tmp_path)
+    directory.write_config({"run": {"algorithm": {"name": "bc"}, "seeds": [0]}})
+    with pytest.raises(InputError, match="best_of is 4, but bc acts with its mean"):
+        evaluate_run(directory, episodes=1, best_of=4)

@@ -18,6 +18,7 @@ import jax
 import numpy as np
 from jax import Array
 
+from drol.algorithms import find_algorithm
 from drol.errors import InputError
 from drol.runs.checkpoints import saved_steps, step_name
 from drol.runs.directory import RunDirectory
@@ -158,6 +159,11 @@ def evaluate_run(
     run = directory.read_config()["run"]
     if episodes < 1 or best_of < 1:
         raise InputError(f"episodes is {episodes} and best_of is {best_of}; both must be at least 1")
+    name = run["algorithm"]["name"]
+    if best_of > 1 and not find_algorithm(name).draws_actions:
+        raise InputError(
+            f"best_of is {best_of}, but {name} acts with its mean, so there is nothing to choose; it must be 1"
+        )
     saved = saved_steps(directory.policies)
     if not saved:
         raise InputError(f"the run in {directory.path} has no policy yet; train it first")
