@@ -1,20 +1,21 @@
-"""`drol data list` and `drol data collect`."""
+"""`drol data <command>`: each command is a module, imported when it is used."""
 
+import difflib
 import importlib
-import sys
-from pathlib import Path
 
-from drol.cli.flags import Parser, whole_number
 from drol.errors import InputError
-from drol.tasks import SOURCES
-from drol.tasks.collect import COLLECTABLE, collect
 
-USAGE = """usage: drol data list
-       drol data collect NAME [--episodes N] [--seed N] [--out FILE]
+COMMANDS = {
+    "list": ("drol.cli.data_list", "every task, by source"),
+    "collect": ("drol.cli.data_collect", "make an OGBench dataset with the oracles of its package"),
+}
 
-list      every task, by source
-collect   make an OGBench dataset with the oracles of its package, for example
-          drol data collect pointmaze-large-navigate-v0 --episodes 1000
+USAGE = f"""usage: drol data <command> [options]
+
+commands:
+{chr(10).join(f"  {name:10s} {text}" for name, (_, text) in COMMANDS.items())}
+
+`drol data <command> --help` explains one.
 """
 
 
@@ -22,43 +23,8 @@ def run(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE, end="")
         return 0
-    commands = {"list": run_list, "collect": run_collect}
-    if arguments[0] not in commands:
-        raise InputError(f"unknown command {arguments[0]!r} of `drol data`; it has {' and '.join(commands)}")
-    return commands[arguments[0]](arguments[1:])
-
-
-def run_list(arguments: list[str]) -> int:
-    Parser("data list", "Every task that drol knows.").parse(arguments)
-    for source, module in SOURCES.items():
-        for name in importlib.import_module(module).task_names():
-            print(f"{source}  {name}")
-    return 0
-
-
-def run_collect(arguments: list[str]) -> int:
-    parser = Parser(
-        "data collect", "Make an OGBench dataset by noisy walks to random goals along its oracle sub-goals."
-    )
-    parser.add_argument("name", help=f"one of {', '.join(COLLECTABLE)}")
-    parser.add_argument(
-        "--episodes",
-        type=whole_number,
-        default=100,
-        metavar="N",
-        help="trajectories of 1000 transitions; a tenth as many more are for validation (default: 100)",
-    )
-    parser.add_argument(
-        "--seed", type=whole_number, default=0, metavar="N", help="the same seed gives the same arrays (default: 0)"
-    )
-    parser.add_argument("--out", type=Path, help="the file to write (default: NAME.npz)")
-    parsed = parser.parse(arguments)
-    path = parsed.out or Path(f"{parsed.name}.npz")
-    for written in collect(parsed.name, path, parsed.episodes, parsed.seed, report_progress):
-        print(f"wrote {written}")
-    return 0
-
-
-def report_progress(done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{done} of {total} trajectories", end="\n" if done == total else "", file=sys.stderr, flush=True)
+    name, *rest = arguments
+    if name not in COMMANDS:
+        nearest = difflib.get_close_matches(name, COMMANDS, 1, cutoff=0)[0]
+        raise InputError(f"unknown command {name!r} of `drol data`; did you mean {nearest}?")
+    return importlib.import_module(COMMANDS[name][0]).run(rest)
