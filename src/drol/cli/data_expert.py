@@ -1,0 +1,44 @@
+"""`drol data expert`."""
+
+from pathlib import Path
+
+from drol.cli.flags import Parser, number
+from drol.tasks.experts import ACTIVATIONS, INPUTS, OUTPUTS, make_expert, read_arrays, rename_layers, save_expert
+
+EPILOG = f"""inputs:
+{chr(10).join(f"  {name:18s} {text}" for name, text in INPUTS.items())}
+
+example: the walker of D4RL, then ants that walk with it
+  drol data expert d4rl_ant_walker.npz --direction-scale 10 --out walker
+  drol data collect antmaze-large-navigate-v0 --expert walker"""
+
+
+def run(arguments: list[str]) -> int:
+    parser = Parser(
+        "data expert", "Make a policy folder of a file of weights, for `drol data collect --expert`.", EPILOG
+    )
+    parser.add_argument(
+        "file", type=Path, help="an .npz file with <layer>/kernel [in, out] and <layer>/bias, layers in order"
+    )
+    parser.add_argument("--out", type=Path, required=True, help="the folder to write policy.npz and policy.json to")
+    parser.add_argument("--activation", choices=ACTIVATIONS, default="relu", help="between the layers (default: relu)")
+    parser.add_argument("--output", choices=OUTPUTS, default="tanh", help="after the last layer (default: tanh)")
+    parser.add_argument(
+        "--input", choices=INPUTS, default="ogbench-direction", help="what it is shown (default: ogbench-direction)"
+    )
+    parser.add_argument(
+        "--direction-scale", type=number, default=1.0, metavar="X", help="length of the direction (default: 1)"
+    )
+    parsed = parser.parse(arguments)
+    expert = make_expert(
+        rename_layers(read_arrays(parsed.file)),
+        activation=parsed.activation,
+        output=parsed.output,
+        input=parsed.input,
+        direction_scale=parsed.direction_scale,
+        where=str(parsed.file),
+    )
+    save_expert(expert, parsed.out)
+    sizes = (expert.input_size, *(kernel.shape[1] for kernel in expert.kernels))
+    print(f"wrote {parsed.out}: {' - '.join(map(str, sizes))}, {expert.activation}, shown {INPUTS[expert.input]}")
+    return 0

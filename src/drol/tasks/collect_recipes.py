@@ -1,0 +1,91 @@
+"""How OGBench collected each of its datasets: environment, kind of data, number of trajectories, noise."""
+
+import difflib
+from dataclasses import dataclass
+
+from drol.errors import InputError
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One dataset."""
+
+    environment: str  # the id of the environment
+    kind: str  # navigate, stitch or explore in mazes, play or noisy on tables
+    body: str  # point, ant or humanoid; soccer for an ant with a ball; arm
+    episodes: int  # trajectories of OGBench's own file
+    rows: int  # of a trajectory: its transitions and the final observation
+    noise: float  # standard deviation on the action; of an arm, see collect_manipulation.py
+    random_actions: float = 0.0  # share of actions that are drawn at random
+
+    @property
+    def visual(self) -> bool:
+        return self.environment.startswith("visual-")
+
+    @property
+    def needs_expert(self) -> bool:
+        return self.body in ("ant", "humanoid", "soccer")
+
+
+BODY_NOISE = {"point": 0.5, "ant": 0.2, "humanoid": 0.2, "soccer": 0.2}
+EXPLORE_NOISE = 1.0
+ARM_NOISE = 0.1
+MAZES = [  # body, environments, mazes, kind, trajectories, rows
+    ("point", ("pointmaze",), ("medium", "large", "teleport"), "navigate", 1000, 1001),
+    ("point", ("pointmaze",), ("giant",), "navigate", 500, 2001),
+    ("point", ("pointmaze",), ("medium", "large", "giant", "teleport"), "stitch", 5000, 201),
+    ("ant", ("antmaze", "visual-antmaze"), ("medium", "large", "teleport"), "navigate", 1000, 1001),
+    ("ant", ("antmaze", "visual-antmaze"), ("giant",), "navigate", 500, 2001),
+    ("ant", ("antmaze", "visual-antmaze"), ("medium", "large", "giant", "teleport"), "stitch", 5000, 201),
+    ("ant", ("antmaze", "visual-antmaze"), ("medium", "large", "teleport"), "explore", 10_000, 501),
+    ("humanoid", ("humanoidmaze", "visual-humanoidmaze"), ("medium", "large"), "navigate", 1000, 2001),
+    ("humanoid", ("humanoidmaze", "visual-humanoidmaze"), ("giant",), "navigate", 1000, 4001),
+    ("humanoid", ("humanoidmaze", "visual-humanoidmaze"), ("medium", "large"), "stitch", 5000, 401),
+    ("humanoid", ("humanoidmaze", "visual-humanoidmaze"), ("giant",), "stitch", 10_000, 401),
+    ("soccer", ("antsoccer",), ("arena",), "navigate", 1000, 1001),
+    ("soccer", ("antsoccer",), ("medium",), "navigate", 4000, 1001),
+    ("soccer", ("antsoccer",), ("arena",), "stitch", 5000, 201),
+    ("soccer", ("antsoccer",), ("medium",), "stitch", 8000, 501),
+]
+TABLES = {  # environment: trajectories, share of random actions in noisy data
+    "cube-single": (1000, 0.1),
+    "cube-double": (1000, 0.1),
+    "cube-triple": (3000, 0.1),
+    "cube-quadruple": (5000, 0.1),
+    "scene": (1000, 0.1),
+    "puzzle-3x3": (1000, 0.2),
+    "puzzle-4x4": (1000, 0.2),
+    "puzzle-4x5": (3000, 0.2),
+    "puzzle-4x6": (5000, 0.2),
+}
+
+
+def make_recipes() -> dict[str, Recipe]:
+    recipes = {}
+    for body, environments, mazes, kind, episodes, rows in MAZES:
+        noise = EXPLORE_NOISE if kind == "explore" else BODY_NOISE[body]
+        for environment in environments:
+            for maze in mazes:
+                recipe = Recipe(f"{environment}-{maze}-v0", kind, body, episodes, rows, noise)
+                recipes[f"{environment}-{maze}-{kind}-v0"] = recipe
+    for table, (episodes, random_actions) in TABLES.items():
+        for environment in (table, f"visual-{table}"):
+            for kind in ("play", "noisy"):
+                share = random_actions if kind == "noisy" else 0.0
+                recipe = Recipe(f"{environment}-v0", kind, "arm", episodes, 1001, ARM_NOISE, share)
+                recipes[f"{environment}-{kind}-v0"] = recipe
+    return recipes
+
+
+RECIPES = make_recipes()
+COLLECTABLE = tuple(RECIPES)
+
+
+def find_recipe(dataset_name: str) -> Recipe:
+    if dataset_name not in RECIPES:
+        nearest = difflib.get_close_matches(dataset_name, COLLECTABLE, 1, cutoff=0)[0]
+        raise InputError(
+            f"cannot collect {dataset_name!r}; it must be one of the {len(COLLECTABLE)} names that "
+            f"`drol data collect --help` lists; the nearest is {nearest}"
+        )
+    return RECIPES[dataset_name]

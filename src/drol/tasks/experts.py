@@ -1,0 +1,226 @@
+"""Expert policies from files: a network of dense layers in NumPy, read and checked, nothing unpickled.
+
+A policy is a folder with `policy.npz` (kernel_0 [in, out], bias_0, kernel_1, ... and perhaps input_shift, input_scale,
+output_shift, output_scale) and `policy.json`:
+
+    {"format": "drol-policy", "version": 1, "network": {"kind": "mlp", "activation": "relu", "output": "tanh"},
+     "input": "ogbench-direction", "direction_scale": 10.0}
+
+action = output(mlp((input - input_shift) / input_scale)) * output_scale + output_shift
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drol.data.arrays import read_npz
+from drol.errors import InputError
+
+FORMAT, VERSION = "drol-policy", 1
+ARRAYS, HEADER = "policy.npz", "policy.json"
+INPUTS = {
+    "observation": "the observation of the task",
+    "ogbench-direction": "the observation without the position (x, y), then a direction of length direction_scale",
+    "ogbench-ball": "the observation without the positions of ant and ball, then ball - ant, then goal - ball",
+}
+ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "relu": lambda x: np.maximum(x, 0),
+    "tanh": np.tanh,
+    "gelu": lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi).astype(x.dtype) * (x + 0.044715 * x**3))),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+}
+OUTPUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"tanh": np.tanh, "none": lambda x: x}
+SCALES = ("input_shift", "input_scale", "output_shift", "output_scale")
+
+
+@dataclass(frozen=True)
+class Expert:
+    """A deterministic policy."""
+
+    kernels: tuple[np.ndarray, ...]  # [in, out] each
+    biases: tuple[np.ndarray, ...]
+    activation: str
+    output: str
+    input: str
+    direction_scale: float = 1.0
+    scales: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def input_size(self) -> int:
+        return self.kernels[0].shape[0]
+
+    @property
+    def action_size(self) -> int:
+        return self.kernels[-1].shape[1]
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """The action for what the network is shown."""
+        scales = self.scales
+        hidden = np.asarray(values, np.float32)
+        if "input_shift" in scales:
+            hidden = hidden - scales["input_shift"]
+        if "input_scale" in scales:
+            hidden = hidden / scales["input_scale"]
+        for kernel, bias in zip(self.kernels[:-1], self.biases[:-1], strict=True):
+            hidden = ACTIVATIONS[self.activation](hidden @ kernel + bias)
+        action = OUTPUTS[self.output](hidden @ self.kernels[-1] + self.biases[-1])
+        if "output_scale" in scales:
+            action = action * scales["output_scale"]
+        return action + scales["output_shift"] if "output_shift" in scales else action
+
+    def walk(self, state: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """The action of a body in this state that shall go in a direction; a state starts with its position."""
+        if self.input == "observation":
+            return self(state)
+        return self(np.concatenate([state[2:], self.direction_scale * direction]))
+
+    def dribble(self, state: np.ndarray, to_ball: np.ndarray, ball_to_goal: np.ndarray) -> np.ndarray:
+        """The action of an ant at a ball; a state is 15 + 7 positions of ant and ball, then 14 + 6 velocities."""
+        return self(np.concatenate([state[2:15], state[17:], to_ball, ball_to_goal]))
+
+    def header(self) -> dict[str, Any]:
+        network = {"kind": "mlp", "activation": self.activation, "output": self.output}
+        header = {"format": FORMAT, "version": VERSION, "network": network, "input": self.input}
+        return header | ({"direction_scale": self.direction_scale} if self.input == "ogbench-direction" else {})
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        layers = enumerate(zip(self.kernels, self.biases, strict=True))
+        named = {
+            f"{kind}_{n}": each for n, layer in layers for kind, each in zip(("kernel", "bias"), layer, strict=True)
+        }
+        return named | dict(self.scales)
+
+    def digest(self) -> str:
+        """A name for exactly this policy."""
+        digest = hashlib.sha256(json.dumps(self.header(), sort_keys=True).encode())
+        for name, array in sorted(self.arrays().items()):
+            digest.update(f"{name}{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+
+def read_expert(path: Path) -> Expert:
+    """The policy of a folder; its policy.npz or policy.json may be named instead."""
+    folder = path.parent if path.name in (ARRAYS, HEADER) else path
+    if not (folder / HEADER).is_file() or not (folder / ARRAYS).is_file():
+        raise InputError(
+            f"the expert {path} is not a folder with {ARRAYS} and {HEADER}; "
+            "`drol data expert FILE.npz --out FOLDER` makes one from a file of weights"
+        )
+    where = folder / HEADER
+    try:
+        header = json.loads(where.read_bytes())
+    except ValueError as error:
+        raise InputError(f"{where} is not JSON ({error})") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT or header.get("version") != VERSION:
+        raise InputError(f'{where} must say "format": "{FORMAT}" and "version": {VERSION}')
+    network = header.get("network")
+    if not isinstance(network, dict) or network.get("kind") != "mlp":
+        raise InputError(f'the network of {where} is {json.dumps(network)}; its "kind" must be "mlp"')
+    scale = header.get("direction_scale", 1.0)
+    if not isinstance(scale, int | float) or isinstance(scale, bool) or not np.isfinite(scale):
+        raise InputError(f"direction_scale of {where} is {scale!r}; it must be a number")
+    return make_expert(
+        read_arrays(folder / ARRAYS),
+        activation=chosen(where, "activation", network.get("activation"), ACTIVATIONS),
+        output=chosen(where, "output", network.get("output"), OUTPUTS),
+        input=chosen(where, "input", header.get("input"), INPUTS),
+        direction_scale=float(scale),
+        where=str(folder / ARRAYS),
+    )
+
+
+def chosen(where: Path, name: str, value: Any, allowed: Mapping[str, Any]) -> str:
+    if not isinstance(value, str) or value not in allowed:
+        raise InputError(f"{name} of {where} is {value!r}; it must be one of {', '.join(allowed)}")
+    return value
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """All arrays of an npz file, in its order."""
+    read_npz(path, ())  # a file that is not one is answered with one line
+    with np.load(path, allow_pickle=False) as file:
+        names = list(file)
+    return read_npz(path, names)
+
+
+def make_expert(
+    arrays: Mapping[str, np.ndarray], *, activation: str, output: str, input: str, direction_scale: float, where: str
+) -> Expert:
+    """A policy of arrays that fit together, or one line that says which does not."""
+    number = sum(name.startswith("kernel_") for name in arrays)
+    names = [f"{kind}_{layer}" for layer in range(number) for kind in ("kernel", "bias")]
+    odd = sorted(arrays.keys() ^ set(names) - set(SCALES) & arrays.keys() if number else {"kernel_0"})
+    if odd:
+        raise InputError(
+            f"{where} must hold kernel_0, bias_0, kernel_1, ... and perhaps {', '.join(SCALES)}; see {odd}"
+        )
+    size = arrays["kernel_0"].shape[0] if arrays["kernel_0"].ndim == 2 else 0
+    first = size
+    for layer in range(number):
+        kernel, bias = arrays[f"kernel_{layer}"], arrays[f"bias_{layer}"]
+        if kernel.ndim != 2 or kernel.shape[0] != size or 0 in kernel.shape or bias.shape != kernel.shape[1:]:
+            raise InputError(
+                f"layer {layer} of {where} has a kernel {list(kernel.shape)} and a bias {list(bias.shape)}; "
+                f"they must be [{size or 'in'}, out] and [out]"
+            )
+        size = kernel.shape[1]
+    sizes = {"input_shift": first, "input_scale": first, "output_shift": size, "output_scale": size}
+    for name, array in arrays.items():
+        if name in sizes and array.shape != (sizes[name],):
+            raise InputError(f"{name} of {where} is {list(array.shape)}; it must be [{sizes[name]}]")
+        if array.dtype.kind != "f" or not np.isfinite(array).all():
+            raise InputError(f"{name} of {where} must be floating-point numbers, all finite")
+    if "input_scale" in arrays and (arrays["input_scale"] == 0).any():
+        raise InputError(f"input_scale of {where} has zeros; the input is divided by it")
+    exact = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
+    return Expert(
+        kernels=tuple(exact[f"kernel_{layer}"] for layer in range(number)),
+        biases=tuple(exact[f"bias_{layer}"] for layer in range(number)),
+        activation=activation,
+        output=output,
+        input=input,
+        direction_scale=direction_scale,
+        scales={name: exact[name] for name in SCALES if name in exact},
+    )
+
+
+def save_expert(expert: Expert, folder: Path) -> None:
+    """Write a policy folder; one that is there already is left alone."""
+    if folder.exists():
+        raise InputError(f"{folder} exists already; choose another --out, nothing was written")
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    partial.mkdir(parents=True)
+    np.savez(partial / ARRAYS, **expert.arrays())  # pyright: ignore[reportArgumentType]
+    (partial / HEADER).write_text(json.dumps(expert.header(), indent=2) + "\n")
+    partial.rename(folder)
+
+
+OTHER_NAMES = {
+    "in_shift": "input_shift",
+    "in_scale": "input_scale",
+    "out_shift": "output_shift",
+    "out_scale": "output_scale",
+}
+
+
+def rename_layers(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Names of our format for arrays called `<layer>/kernel` and `<layer>/bias`, layers in the order of the file.
+
+    What makes a Gaussian of the mean (log_std) is left out: an expert is deterministic, noise is added when collecting.
+    """
+    layers = [name.removesuffix("kernel") for name in arrays if name.endswith("/kernel") and "log_std" not in name]
+    named = {}
+    for number, layer in enumerate(layers):
+        for kind in ("kernel", "bias"):
+            if f"{layer}{kind}" in arrays:
+                named[f"{kind}_{number}"] = arrays[f"{layer}{kind}"]
+    kept = {
+        OTHER_NAMES.get(name, name): array for name, array in arrays.items() if "/" not in name and name != "log_std"
+    }
+    return named | kept
