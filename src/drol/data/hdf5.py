@@ -43,9 +43,7 @@ def open_hdf5(path: Path) -> Iterator["HDF5File"]:
         raise
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, NotImplementedError, MemoryError) as error:
         line = " ".join(str(error).split())
-        raise InputError(
-            f"dataset file {path} is not a whole HDF5 file ({line}); fetch or collect it again"
-        ) from error
+        raise InputError(f"dataset file {path} is not a whole HDF5 file ({line}); fetch or collect it again") from error
 
 
 class HDF5File:
@@ -56,7 +54,7 @@ class HDF5File:
 
     def names(self, group: str = "") -> list[str]:
         """What a group holds; without a name, the top of the file."""
-        return sorted(self.find(group) if group else self.file)
+        return sorted(map(str, self.find(group) if group else self.file))
 
     def find(self, name: str) -> Any:
         """A group or an array by its path in the file, None where there is none; links lead nowhere."""

@@ -97,9 +97,10 @@ def read_dataset(path: Path, antmaze: bool) -> Dataset:
     for name in ("rewards", "terminals", "timeouts"):
         if rows[name].ndim == 2 and rows[name].shape[1] == 1:
             rows[name] = rows[name][:, 0]
-    if len({len(array) for array in rows.values() if array.ndim}) != 1 or rows["timeouts"].ndim != 1:
+    if len({array.shape[:1] for array in rows.values()}) != 1 or rows["timeouts"].ndim != 1:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in rows.items())
         raise InputError(f"dataset file {path} has arrays of different lengths ({shapes}); they must be equal")
+    rewards = rows["rewards"].astype(np.float32, copy=False)
     last = rows["timeouts"].astype(bool)
     if len(last) < 2:
         raise InputError(f"dataset file {path} has {len(last)} rows; a transition needs two")
@@ -107,7 +108,7 @@ def read_dataset(path: Path, antmaze: bool) -> Dataset:
     arrays = {
         "observation": rows["observations"],
         "action": np.clip(rows["actions"], -1, 1, out=rows["actions"]),
-        "reward": rows["rewards"] - 1 if antmaze else rows["rewards"],
+        "reward": rewards - 1 if antmaze else rewards,
         "continues": 1 - rows["terminals"].astype(np.float32),
         "last": last,
     }

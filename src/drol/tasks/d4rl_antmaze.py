@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 from ogbench.locomaze.ant import AntEnv
 
-from drol.tasks.d4rl_environments import GOAL_RADIUS, UNIT
+from drol.tasks.d4rl_environments import GOAL_RADIUS, UNIT, cell_centre
 
 WALL_HEIGHT = 2.0
 
@@ -33,11 +33,6 @@ class AntMaze(gymnasium.Wrapper):
         observation, _, _, _, info = self.env.step(np.clip(action, -1, 1))
         success = bool(np.linalg.norm(observation[:2] - self.goal) <= GOAL_RADIUS)
         return observation, float(success), success, False, {**info, "success": success}
-
-
-def cell_centre(cell: tuple[int, int]) -> np.ndarray:
-    row, column = cell
-    return UNIT * np.asarray([column - 1.0, row - 1.0])
 
 
 def make_ant(rows: Sequence[str]) -> AntEnv:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from drol.errors import InputError
 
 # "#" is wall. The ant starts at cell (1, 1), the origin; cells are 4 wide, rows go along y.
@@ -24,6 +26,12 @@ GOAL_CELLS = {"umaze": (3, 1), "medium": (6, 6), "large": (7, 9)}  # (row, colum
 UNIT = 4.0  # the width of a cell
 GOAL_RADIUS = 0.5
 HORIZONS = {"umaze": 700, "medium": 1000, "large": 1000, "pen": 100, "door": 200, "hammer": 200, "relocate": 200}
+
+
+def cell_centre(cell: tuple[int, int]) -> np.ndarray:
+    """The position of the centre of cell (row, column)."""
+    row, column = cell
+    return UNIT * np.asarray([column - 1.0, row - 1.0])
 
 
 def make_antmaze(maze: str) -> Any:

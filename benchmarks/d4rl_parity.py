@@ -1,0 +1,113 @@
+"""How D4RL's own policies fare in our environments. Run: python benchmarks/d4rl_parity.py WEIGHTS --csv FILE
+
+WEIGHTS is a folder with dapg_{pen,door,hammer,relocate}.npz, door_human_demos.npz and d4rl_ant_walker.npz. In D4RL the
+experts score about 100, and the demonstrations have the returns that were recorded with them.
+"""
+
+import argparse
+import csv
+import importlib.metadata
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drol.data.arrays import read_npz
+from drol.tasks.base import Episode
+from drol.tasks.d4rl import REFERENCE_RETURNS, normalised_score
+from drol.tasks.d4rl_collect import AntWalker, Guide, HandExpert, replay_door
+from drol.tasks.d4rl_environments import MAPS, make_adroit, make_antmaze
+
+
+def expert_episodes(hand_task: str, expert: HandExpert, episodes: int, drawn: bool) -> list[Episode]:
+    environment = make_adroit(hand_task)
+    played = []
+    for seed in range(episodes):
+        generator = np.random.default_rng(seed)
+        observation, _ = environment.reset(seed=seed)
+        total, length, ended, success = 0.0, 0, False, False
+        while not ended:
+            action = expert.act(observation, generator if drawn else None)
+            observation, reward, terminated, truncated, info = environment.step(action)
+            total, length, ended, success = total + reward, length + 1, terminated or truncated, info["success"]
+        played.append(Episode(seed, total, length, success))
+    environment.close()
+    return played
+
+
+def maze_episodes(maze: str, walker: AntWalker, episodes: int) -> list[Episode]:
+    environment = make_antmaze(maze)
+    played = []
+    for seed in range(episodes):
+        generator = np.random.default_rng(seed)
+        observation, _ = environment.reset(seed=seed)
+        guide = Guide(MAPS[maze], environment.env.goal)
+        total, length, ended = 0.0, 0, False
+        while not ended:
+            action = walker.act(observation, guide.target(observation[:2], generator), generator)
+            observation, reward, terminated, truncated, _ = environment.step(action)
+            total, length, ended = total + reward, length + 1, terminated or truncated
+        played.append(Episode(seed, total, length, total > 0))
+    environment.close()
+    return played
+
+
+def summarise(task: str, policy: str, quantity: str, values: Any, episodes: list[Episode]) -> dict[str, Any]:
+    deviation = np.std(values, ddof=1) if len(values) > 1 else float("nan")
+    return {
+        "task": task,
+        "policy": policy,
+        "episodes": len(values),
+        "quantity": quantity,
+        "mean": round(float(np.mean(values)), 2),
+        "median": round(float(np.median(values)), 2),
+        "standard_error": round(float(deviation / len(values) ** 0.5), 2),
+        "success": round(float(np.mean([episode.success for episode in episodes])), 2) if episodes else "",
+        "mean_length": round(float(np.mean([episode.length for episode in episodes])), 1) if episodes else "",
+    }
+
+
+def measure(weights: Path, episodes: int) -> Iterator[dict[str, Any]]:
+    for hand_task in ("pen", "door", "hammer", "relocate"):
+        expert = HandExpert(weights / f"dapg_{hand_task}.npz")
+        for drawn in (True, False):
+            played = expert_episodes(hand_task, expert, episodes, drawn)
+            scores = [normalised_score(*REFERENCE_RETURNS[hand_task], [episode]) for episode in played]
+            policy = "DAPG expert, actions drawn" if drawn else "DAPG expert, mean actions"
+            yield summarise(hand_task, policy, "normalised score", scores, played)
+    recorded = read_npz(weights / "door_human_demos.npz", ("rewards", "terminals"))
+    replayed = replay_door(weights / "door_human_demos.npz")
+    starts = np.concatenate([[0], np.flatnonzero(recorded["terminals"])[:-1] + 1])
+    before, after = (np.add.reduceat(rewards, starts) for rewards in (recorded["rewards"], replayed["rewards"]))
+    yield summarise("door", "demonstrations, as recorded", "return", before, [])
+    yield summarise("door", "demonstrations, replayed", "return", after, [])
+    yield summarise("door", "demonstrations", "|replayed - recorded return|", np.abs(after - before), [])
+    for maze in MAPS:
+        played = maze_episodes(maze, AntWalker(weights / "d4rl_ant_walker.npz"), episodes)
+        scores = [normalised_score(*REFERENCE_RETURNS["antmaze"], [episode]) for episode in played]
+        yield summarise(f"antmaze-{maze}", "D4RL's ant walker, noise 0.2", "normalised score", scores, played)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("weights", type=Path)
+    parser.add_argument("--episodes", type=int, default=25)
+    parser.add_argument("--csv", type=Path)
+    arguments = parser.parse_args()
+    packages = ("mujoco", "gymnasium-robotics", "ogbench")
+    print(*(f"{name} {importlib.metadata.version(name)}" for name in packages), sep=", ", file=sys.stderr)
+    rows = []
+    for row in measure(arguments.weights, arguments.episodes):
+        print(*row.values(), sep=", ", flush=True)
+        rows.append(row)
+    if arguments.csv:
+        with arguments.csv.open("w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
