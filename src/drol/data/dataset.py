@@ -8,7 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpy.typing import ArrayLike
 
+from drol.data.episodes import assemble
+from drol.data.images import check_images, check_standardisable, is_image, random_crop, rows_before, stack
+from drol.data.reading import Reading
 from drol.errors import InputError
 from drol.types import Spec, Transition
 
@@ -19,15 +23,18 @@ class Dataset(eqx.Module):
     """N transitions laid out as rows of trajectories: the next observation of a row is the row after it.
 
     A trajectory of T transitions is T + 1 rows; its last row only holds the final observation. `sample` and `take`
-    are the only doors, so the storage stays free to change.
+    are the only doors, so the storage stays free to change. Images stay bytes, and an observation of several frames is
+    put together when it is drawn.
     """
 
-    observation: Array  # [rows, *observation]
+    observation: Array  # [rows, *observation], of images a single frame
     action: Array  # [rows, action]; on last rows that of the next trajectory
     reward: Array  # [rows]
     continues: Array  # [rows], 0 where the task ended
     last: Array  # [rows] bool, true on the last row of each trajectory
     start: Array  # [N], the row of each transition
+    frame_stack: int = eqx.field(static=True, default=1)  # rows that make one observation, along its last axis
+    crop_probability: float = eqx.field(static=True, default=0.0)  # that `sample` shifts the images of a batch
 
     @classmethod
     def from_rows(
@@ -37,8 +44,11 @@ class Dataset(eqx.Module):
         reward: np.ndarray,
         continues: np.ndarray,
         last: np.ndarray,
+        frame_stack: int = 1,
+        crop_probability: float = 0.0,
     ) -> Self:
         """A dataset from trajectories laid end to end; where `last` is true all but the observation is ignored."""
+        check_images(observation, frame_stack, crop_probability)
         arrays = {"observation": observation, "action": action, "reward": reward, "continues": continues}
         rows = len(observation)
         for name, array in {**arrays, "last": last}.items():
@@ -54,6 +64,8 @@ class Dataset(eqx.Module):
             )
         for name, array in arrays.items():
             checked = array if name == "observation" else array[~last]
+            if checked.dtype == np.uint8:  # a byte is always finite, and of images there are gigabytes
+                continue
             if not np.isfinite(checked).all():
                 count = np.size(checked) - np.isfinite(checked).sum()
                 raise InputError(f"{name} has {count} values that are NaN or infinite; every value must be finite")
@@ -67,13 +79,44 @@ class Dataset(eqx.Module):
         after = np.minimum(np.flatnonzero(last) + 1, rows - 2)
         action[last] = action[after]
         return cls(
-            observation=jnp.asarray(observation, jnp.float32),
+            observation=jnp.asarray(observation, jnp.uint8 if is_image(observation) else jnp.float32),
             action=jnp.asarray(action, jnp.float32),
             reward=jnp.asarray(np.where(last, 0, reward), jnp.float32),
             continues=jnp.asarray(np.where(last, 0, continues), jnp.float32),
             last=jnp.asarray(last),
             start=jnp.asarray(np.flatnonzero(~last), jnp.int32),
+            frame_stack=frame_stack,
+            crop_probability=float(crop_probability),
         )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        observation: ArrayLike,
+        action: ArrayLike,
+        reward: ArrayLike,
+        terminal: ArrayLike | None = None,
+        timeout: ArrayLike | None = None,
+        episode: ArrayLike | None = None,
+        next_observation: ArrayLike | None = None,
+        ends: str | None = None,
+    ) -> Self:
+        """A dataset from flat arrays with a row for each step, in order; ends are understood as by `drol data import`.
+
+        `terminal` marks true ends, `timeout` cuts; `episode` numbers episodes. Where these leave it open, `ends` is
+        "terminal" or "timeout" for all of them, or "flags": terminals are true ends, all others cuts.
+        """
+        fields = {"observation": observation, "action": action, "reward": reward, "terminal": terminal}
+        fields |= {"timeout": timeout, "episode": episode, "next_observation": next_observation}
+        arrays = {}
+        for name, values in fields.items():
+            try:
+                if values is not None:
+                    arrays[name] = np.asarray(values)
+            except ValueError as error:
+                raise InputError(f"{name} has steps of different shapes ({error}); all must be alike") from error
+        rows, _ = assemble(arrays, Reading(ends=ends))
+        return cls.from_rows(**rows)
 
     @property
     def size(self) -> int:
@@ -81,38 +124,51 @@ class Dataset(eqx.Module):
 
     @property
     def spec(self) -> Spec:
-        return Spec(self.observation.shape[1:], self.action.shape[1])
+        *rest, channels = self.observation.shape[1:]
+        return Spec((*rest, channels * self.frame_stack), self.action.shape[1])
 
     @property
     def nbytes(self) -> int:
         return sum(array.nbytes for array in jax.tree.leaves(self))
 
     def sample(self, key: Array, batch_size: int) -> Transition:
-        """Transitions drawn uniformly, with replacement."""
-        return self.take(jax.random.randint(key, (batch_size,), 0, self.size))
+        """Transitions drawn uniformly, with replacement; their images are cropped with `crop_probability`."""
+        if self.crop_probability == 0:
+            return self.take(jax.random.randint(key, (batch_size,), 0, self.size))
+        index_key, crop_key = jax.random.split(key)
+        batch = self.take(jax.random.randint(index_key, (batch_size,), 0, self.size))
+        return random_crop(crop_key, batch, self.crop_probability)
 
     def take(self, index: Array) -> Transition:
-        """The transitions with these numbers."""
+        """The transitions with these numbers, as they are."""
         row = self.start[index]
+        # An observation and the next one share all frames but one, so both are read together.
+        frames = self.observation[rows_before(self.last, row + 1, self.frame_stack + 1)]  # [batch, frames + 1, ...]
         return Transition(
-            observation=self.observation[row],
+            observation=stack(frames[:, :-1]),
             action=self.action[row],
             reward=self.reward[row],
             continues=self.continues[row],
-            next_observation=self.observation[row + 1],
+            next_observation=stack(frames[:, 1:]),
             next_action=self.action[row + 1],
             next_action_known=1.0 - self.last[row + 1],
         )
 
     def standardised(self, mean: Array, deviation: Array) -> Self:
-        """The same transitions with observations shifted and scaled."""
+        """The same transitions with observations shifted and scaled; images are refused."""
+        check_standardisable(self.observation)
         return eqx.tree_at(lambda data: data.observation, self, (self.observation - mean) / deviation)
 
     def fingerprint(self) -> str:
-        """A hash of every value: the same data has the same fingerprint, however it was stored."""
+        """A hash of every value: the same data has the same fingerprint, however it was stored.
+
+        How images are drawn from it counts as well, since other frames or crops make another run.
+        """
         digest = hashlib.sha256()
         for name in ("observation", "action", "reward", "continues", "last"):
             array = np.ascontiguousarray(getattr(self, name))
             digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-            digest.update(array.tobytes())
+            digest.update(array.reshape(-1).view(np.uint8).data)  # not a copy: images may fill half of the memory
+        if self.frame_stack > 1 or self.crop_probability > 0:
+            digest.update(f"frame_stack {self.frame_stack} crop_probability {self.crop_probability}".encode())
         return digest.hexdigest()

@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 
 from drol.algorithms import Algorithm, algorithm_name, find_algorithm
+from drol.data.images import check_standardisable
 from drol.errors import InputError
 from drol.runs.checkpoints import DamagedCheckpoint, load_tree, read_metadata, save_tree
 from drol.types import Spec
@@ -30,7 +31,8 @@ class Standardisation(eqx.Module):
 
     @classmethod
     def of(cls, observation: Array) -> Self:
-        """Of the rows of a dataset; a dimension that never changes is only shifted."""
+        """Of the rows of a dataset; a dimension that never changes is only shifted. Images are refused."""
+        check_standardisable(observation)
         deviation = observation.std(0)
         return cls(observation.mean(0), jnp.where(deviation < 1e-6, 1.0, deviation))
 
