@@ -179,13 +179,13 @@ def test_the_newest_whole_checkpoint_is_found_and_the_skipped_are_named(tmp_path
     for step in (10, 200, 3000):
         save_tree(tmp_path / step_name(step), tree(float(step)), {})
     assert saved_steps(tmp_path) == [10, 200, 3000]
-    step, found, skipped = newest_valid(tmp_path, tree())
+    step, found, skipped = newest_valid(tmp_path, lambda _: tree())
     assert (step, skipped) == (3000, [])
     assert_same(found, tree(3000.0))
     (tmp_path / step_name(3000) / MANIFEST).write_bytes(b"{}")
     arrays = tmp_path / step_name(200) / ARRAYS
     arrays.write_bytes(arrays.read_bytes()[:-1])
-    step, found, skipped = newest_valid(tmp_path, tree())
+    step, found, skipped = newest_valid(tmp_path, lambda _: tree())
     assert step == 10
     assert_same(found, tree(10.0))
     assert skipped == [
@@ -195,11 +195,11 @@ def test_the_newest_whole_checkpoint_is_found_and_the_skipped_are_named(tmp_path
 
 
 def test_without_a_checkpoint_the_newest_is_step_zero(tmp_path):
-    assert newest_valid(tmp_path / "absent", tree()) == (0, None, [])
+    assert newest_valid(tmp_path / "absent", lambda _: tree()) == (0, None, [])
     (tmp_path / ".000000001.partial").mkdir()
-    assert newest_valid(tmp_path, tree()) == (0, None, [])
+    assert newest_valid(tmp_path, lambda _: tree()) == (0, None, [])
     (tmp_path / "000000002").mkdir()
-    step, found, skipped = newest_valid(tmp_path, tree())
+    step, found, skipped = newest_valid(tmp_path, lambda _: tree())
     assert (step, found, len(skipped)) == (0, None, 1)
 
 
@@ -284,7 +284,7 @@ def test_kills_at_random_moments_never_lose_a_checkpoint_that_was_saved(tmp_path
                 promised = int(line.split()[1])
             else:
                 raise AssertionError("the saving process ended by itself")
-            step, found, _ = newest_valid(tmp_path / "checkpoints", like)
+            step, found, _ = newest_valid(tmp_path / "checkpoints", lambda _: like)
             assert step >= max(promised, begun)
             if step:
                 assert int(found["step"]) == step

@@ -17,6 +17,10 @@ from drol.training.config import PRESETS, RunConfig, differences
         ({"log_interval": -1}, "log_interval is -1; it must be a whole number of at least 1"),
         ({"evaluation_interval": 0}, "evaluation_interval is 0; it must be a whole number of at least 1"),
         ({"evaluation_episodes": 0}, "evaluation_episodes is 0; it must be a whole number of at least 1"),
+        ({"observation_scale": 0.0}, "observation_scale is 0.0; it must be above 0"),
+        ({"observation_scale": float("nan")}, "observation_scale is nan; it must be above 0"),
+        ({"online_steps": -1}, "online_steps is -1; it must be a whole number of at least 0"),
+        ({"online_data": "half"}, "online_data is 'half'; it must be one of keep, balance"),
         ({"evaluation_seed": -1}, "evaluation_seed is -1; it must be a whole number of at least 0"),
         ({"checkpoint_interval": True}, "checkpoint_interval is True; it must be a whole number of at least 1"),
         ({"seeds": (0, -1)}, "seeds is (0, -1); it must be a whole number of at least 0"),
@@ -72,7 +76,7 @@ def test_the_folder_depends_on_everything_but_the_number_of_steps():
     config = tiny_config()
     name = config.folder_name()
     assert name.startswith("toy/drol-")
-    assert tiny_config(steps=99).folder_name() == name
+    assert tiny_config(steps=99, online_steps=9).folder_name() == name
     changes = {
         "algorithm": dataclasses.replace(TINY, bc_weight=0.5),
         "task": "other",
@@ -83,9 +87,11 @@ def test_the_folder_depends_on_everything_but_the_number_of_steps():
         "evaluation_seed": 1,
         "checkpoint_interval": 4,
         "standardise_observations": True,
+        "observation_scale": 2.0,
+        "online_data": "balance",
         "dataset": "data.npz",
     }
-    assert changes.keys() | {"steps"} == {field.name for field in dataclasses.fields(RunConfig)}
+    assert changes.keys() | {"steps", "online_steps"} == {field.name for field in dataclasses.fields(RunConfig)}
     names = [dataclasses.replace(config, **{field: value}).folder_name() for field, value in changes.items()]
     assert len({name, *names}) == 1 + len(changes)
 

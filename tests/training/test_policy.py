@@ -100,3 +100,4 @@ def test_standardisation_shifts_and_scales_and_leaves_constant_dimensions_finite
     scaled = np.asarray(found(observation))
     np.testing.assert_allclose(scaled.mean(0), [0, 0], atol=1e-6)
     np.testing.assert_allclose(scaled.std(0), [1, 0], atol=1e-6)
+    np.testing.assert_allclose(Standardisation.of(observation, 3.0)(observation).std(0), [3, 0], atol=1e-6)

@@ -51,6 +51,10 @@ class Algorithm(eqx.Module):
     def act(self, policy: Any, observation: Array, key: Array, best_of: int = 1) -> Array:
         """One action in [-1, 1] for one observation; with `best_of` N, the best of N draws by the critic."""
 
+    def explore(self, policy: Any, observation: Array, key: Array) -> Array:
+        """The action to take while training in an environment; a policy that draws nothing adds noise here."""
+        return self.act(policy, observation, key)
+
     def diagnose(self, state: Any, batch: Transition, key: Array) -> Metrics:  # noqa: ARG002
         """Figures that no update needs, computed on one batch when metrics are logged."""
         return {}

@@ -48,6 +48,10 @@ class BC(Algorithm):
     def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int = 1) -> Array:  # noqa: ARG002
         return clip(policy(observation))
 
+    def explore(self, policy: GaussianActor, observation: Array, key: Array) -> Array:
+        mean = policy(observation)
+        return clip(mean + jax.random.normal(key, mean.shape))
+
     def step(self, state: BCState, batch: Transition) -> tuple[BCState, Metrics]:
         """One update; nothing is drawn."""
         actor, metrics = descend(state.actor, self.learning_rate, self.actor_loss, batch)

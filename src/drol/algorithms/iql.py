@@ -73,6 +73,10 @@ class IQL(Algorithm):
     def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int = 1) -> Array:  # noqa: ARG002
         return clip(policy(observation))
 
+    def explore(self, policy: GaussianActor, observation: Array, key: Array) -> Array:
+        mean = policy(observation)
+        return clip(mean + jax.random.normal(key, mean.shape))
+
     def step(self, state: IQLState, batch: Transition) -> tuple[IQLState, Metrics]:
         """One update; nothing is drawn, and every loss sees the networks from before it."""
         value_before, critic_before = state.value.network, state.critic.network

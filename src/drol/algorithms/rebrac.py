@@ -89,6 +89,10 @@ class ReBRAC(Algorithm):
     def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int = 1) -> Array:  # noqa: ARG002
         return jnp.tanh(policy(observation))
 
+    def explore(self, policy: GaussianActor, observation: Array, key: Array) -> Array:
+        action = jnp.tanh(policy(observation))
+        return clip(action + self.smoothing(jax.random.normal(key, action.shape)))
+
     def update_with(self, state: ReBRACState, batch: Transition, noise: Array) -> tuple[ReBRACState, Metrics]:
         """One update with given noise; every loss sees the networks from before it, and so do the targets."""
         before = state.networks.network
@@ -125,10 +129,12 @@ class ReBRAC(Algorithm):
         return loss, {"actor_loss": loss, "bc_loss": bc_loss, "actor_q": q.mean()}
 
     def bellman_target(self, target: Networks, batch: Transition, noise: Array) -> Array:
-        smoothing = jnp.clip(self.actor_noise * noise, -self.actor_noise_clip, self.actor_noise_clip)
-        next_action = clip(jnp.tanh(target.actor(batch.next_observation)) + smoothing)
+        next_action = clip(jnp.tanh(target.actor(batch.next_observation)) + self.smoothing(noise))
         next_q = target.critic(batch.next_observation, next_action).min(0)
         distance = jnp.square(next_action - batch.next_action).sum(-1)
         if self.mask_next_action:
             distance = distance * batch.next_action_known
         return batch.reward + self.discount * batch.continues * (next_q - self.critic_bc_weight * distance)
+
+    def smoothing(self, noise: Array) -> Array:
+        return jnp.clip(self.actor_noise * noise, -self.actor_noise_clip, self.actor_noise_clip)

@@ -15,6 +15,7 @@ from drol.paper.hyperparameters import Settings, task_settings
 from drol.runs.directory import RunDirectory
 from drol.tasks import DEFAULT_TASK, find_source, load_task
 from drol.training.config import PRESETS, RunConfig
+from drol.training.online import EnvironmentFailed
 from drol.training.trainer import Diverged, Outcome, check_same_run, train
 
 EPILOG = """examples:
@@ -23,6 +24,7 @@ EPILOG = """examples:
   drol train --preset laptop --seeds 0 1 2      three seeds at once
   drol train antmaze-large-navigate-singletask-v0                          with its row of the paper's table, K = 16
   drol train antmaze-giant-navigate-singletask-v0 --preset paper-tuned     with the K that the paper chose for it
+  drol train --preset laptop --online-steps 5000                           then fine-tune in the environment
 
 The same command again resumes a run that was stopped. Precedence: defaults, then the preset, then flags.
 `drol algorithms show NAME` prints the settings of each task."""
@@ -87,7 +89,7 @@ def run(arguments: list[str]) -> int:
         print(f"drol: note: {note}", file=sys.stderr)
     try:
         outcome = train(config, folder, task, parsed.processes, parsed.quiet)
-    except Diverged as error:
+    except (Diverged, EnvironmentFailed) as error:
         return complain(error, 1)
     return conclude(outcome, config)
 
@@ -95,9 +97,10 @@ def run(arguments: list[str]) -> int:
 def conclude(outcome: Outcome, config: RunConfig) -> int:
     """Say how it ended; the exit code."""
     path = outcome.directory.path
-    if outcome.stopped_by is not None and outcome.step < config.steps:
+    if outcome.stopped_by is not None and outcome.step < config.total_steps:
         print(
-            f"stopped; the same command goes on from step {outcome.saved_step:,} of {config.steps:,}, saved in {path}"
+            f"stopped; the same command goes on from step {outcome.saved_step:,} of {config.total_steps:,}, "
+            f"saved in {path}"
         )
         return 128 + outcome.stopped_by if outcome.stopped_by == signal.SIGTERM else 130
     if outcome.scores:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -87,15 +87,16 @@ def load_tree(folder: Path, like: Tree) -> Tree:
     return jax.tree.unflatten(jax.tree.structure(like), [jax.numpy.asarray(leaves[name]) for name in expected])
 
 
-def newest_valid(folder: Path, like: Tree) -> tuple[int, Tree | None, list[str]]:
+def newest_valid(folder: Path, like: Callable[[dict[str, Any]], Tree]) -> tuple[int, Tree | None, list[str]]:
     """The newest checkpoint of a folder of `<step>` folders that is whole: its step, its tree, and what was skipped.
 
-    Step 0 and no tree if there is none.
+    `like` gives the expected structure from the metadata. Step 0 and no tree if there is none.
     """
     skipped = []
     for step in sorted(saved_steps(folder), reverse=True):
         try:
-            return step, load_tree(folder / step_name(step), like), skipped
+            saved = folder / step_name(step)
+            return step, load_tree(saved, like(read_metadata(saved))), skipped
         except DamagedCheckpoint as error:
             skipped.append(f"skipped the checkpoint of step {step}: {error}")
     return 0, None, skipped

@@ -15,7 +15,8 @@ from drol.errors import InputError
 from drol.runs.checkpoints import saved_steps, step_name, sync_folder, write_synced
 
 CONFIG, METRICS, EVALUATIONS, LOCK = "config.json", "metrics.jsonl", "evaluations.jsonl", ".lock"
-EXTRA_EVALUATIONS = "extra_evaluations.jsonl"
+EXTRA_EVALUATIONS, ONLINE_EPISODES = "extra_evaluations.jsonl", "online_episodes.jsonl"
+OFFLINE_EVALUATIONS = "offline.jsonl"
 KEPT_CHECKPOINTS = 2
 
 
@@ -28,6 +29,7 @@ class RunDirectory:
         self.policies = path / "policies"
         self.figures = path / "figures"
         self.report = path / "report.html"
+        self.offline = path / OFFLINE_EVALUATIONS
 
     @property
     def exists(self) -> bool:
@@ -77,11 +79,28 @@ class RunDirectory:
     def log_evaluation(self, row: Mapping[str, Any]) -> None:
         append_row(self.path / EVALUATIONS, row)
 
+    def log_online_episode(self, row: Mapping[str, Any]) -> None:
+        """An episode of fine-tuning that ended."""
+        append_row(self.path / ONLINE_EPISODES, row)
+
+    def read_online_episodes(self) -> list[dict[str, Any]]:
+        return read_rows(self.path / ONLINE_EPISODES)
+
     def log_extra_evaluation(self, row: Mapping[str, Any]) -> None:
         """An evaluation asked for after training, such as one with best-of-N; a repeated one replaces the first."""
-        same = ("step", "seed", "best_of")
-        kept = [old for old in self.read_extra_evaluations() if any(old[name] != row[name] for name in same)]
-        self.write_file(EXTRA_EVALUATIONS, "".join(json.dumps(each) + "\n" for each in (*kept, row)))
+        self.replace_row(EXTRA_EVALUATIONS, row, ("step", "seed", "best_of"))
+
+    def log_offline_evaluation(self, row: Mapping[str, Any]) -> None:
+        """What was said of a policy without a simulator; said again, it replaces the first."""
+        self.replace_row(OFFLINE_EVALUATIONS, row, ("step", "seed", "best_of"))
+
+    def replace_row(self, name: str, row: Mapping[str, Any], same: tuple[str, ...]) -> None:
+        """Write a row in the place of those that are equal to it in these entries."""
+        kept = [old for old in read_rows(self.path / name) if any(old[each] != row[each] for each in same)]
+        self.write_file(name, "".join(json.dumps(each) + "\n" for each in (*kept, row)))
+
+    def read_offline_evaluations(self) -> list[dict[str, Any]]:
+        return read_rows(self.path / OFFLINE_EVALUATIONS)
 
     def read_extra_evaluations(self) -> list[dict[str, Any]]:
         return read_rows(self.path / EXTRA_EVALUATIONS)
@@ -94,7 +113,7 @@ class RunDirectory:
 
     def rewind(self, step: int) -> None:
         """Forget everything after a step, so that what follows it is written once."""
-        for name in (METRICS, EVALUATIONS, EXTRA_EVALUATIONS):
+        for name in (METRICS, EVALUATIONS, EXTRA_EVALUATIONS, OFFLINE_EVALUATIONS, ONLINE_EPISODES):
             if not (self.path / name).exists():
                 continue
             rows = [row for row in read_rows(self.path / name) if row["step"] <= step]
@@ -137,7 +156,7 @@ class RunDirectory:
 
     def sync(self) -> None:
         """Have the rows that were appended on disk before the checkpoint that follows them."""
-        for name in (METRICS, EVALUATIONS):
+        for name in (METRICS, EVALUATIONS, ONLINE_EPISODES):
             if (self.path / name).exists():
                 with (self.path / name).open("rb") as file:
                     os.fsync(file.fileno())

@@ -48,6 +48,7 @@ class Task:
     make_environment: Callable[[], Any] | None  # a gymnasium environment; None: there is only data
     score: Callable[[Sequence[Episode]], float]
     score_name: str  # what the score is, with its unit
+    reward_offset: float = 0.0  # added to the environment's rewards to make those of the data
     maze: Maze | None = None  # the first two numbers of an observation are then a position in it
 
 

@@ -30,11 +30,11 @@ class Standardisation(eqx.Module):
         return cls(jnp.zeros(spec.observation_shape), jnp.ones(spec.observation_shape))
 
     @classmethod
-    def of(cls, observation: Array) -> Self:
-        """Of the rows of a dataset; a dimension that never changes is only shifted. Images are refused."""
+    def of(cls, observation: Array, scale: float = 1.0) -> Self:
+        """To deviation `scale` over the rows of a dataset; a dimension that never changes is only shifted. Images are refused."""
         check_standardisable(observation)
         deviation = observation.std(0)
-        return cls(observation.mean(0), jnp.where(deviation < 1e-6, 1.0, deviation))
+        return cls(observation.mean(0), jnp.where(deviation < 1e-6, 1.0, deviation) / scale)
 
 
 class Policy(eqx.Module):

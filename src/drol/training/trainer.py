@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from drol.tasks import load_task
 from drol.tasks.base import Task
 from drol.training.circumstances import circumstances
 from drol.training.compiled import diagnose_seeds, init_seeds, seed_keys, train_chunk, zero_totals
-from drol.training.config import RunConfig, differences
+from drol.training.config import GROWING, RunConfig, differences
 from drol.training.evaluation import Evaluator
+from drol.training.online import Interaction, online_update
 from drol.training.policy import Policy, Standardisation, save_policies
 from drol.training.progress import Display
 from drol.training.signals import Stop, requested_stop
@@ -55,16 +57,24 @@ def train(
 
 
 def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
-    """Refuse a folder that holds another run; only the number of steps may grow."""
+    """Refuse a folder that holds another run; only the numbers of steps may grow."""
     if not directory.exists:
         return
     old, new = directory.read_config()["run"], config.to_dict()
-    changed = [words for words in differences(old, new) if not words.startswith("steps ")]
+    changed = [words for words in differences(old, new) if words.split()[0] not in GROWING]
     if changed:
         raise InputError(f"the folder {directory.path} holds another run ({changed[0]}); choose another --out")
-    if new["steps"] < old["steps"]:
+    for name in GROWING:
+        if new[name] < old.get(name, 0):
+            flag = f"--{name.replace('_', '-')}"
+            raise InputError(
+                f"the run in {directory.path} has {old[name]} {name.replace('_', ' ')}; "
+                f"{flag} {new[name]} cannot be fewer"
+            )
+    if old.get("online_steps") and new["steps"] > old["steps"]:
         raise InputError(
-            f"the run in {directory.path} has {old['steps']} steps; --steps {new['steps']} cannot be fewer"
+            f"the run in {directory.path} trains online after {old['steps']} steps; "
+            f"--steps {new['steps']} cannot be more"
         )
 
 
@@ -76,7 +86,7 @@ class Run:
         self.algorithm = config.algorithm
         self.spec = task.train.spec
         self.standardisation = (
-            Standardisation.of(task.train.observation)
+            Standardisation.of(task.train.observation, config.observation_scale)
             if config.standardise_observations
             else Standardisation.identity(self.spec)
         )
@@ -87,9 +97,10 @@ class Run:
         self.states = init_seeds(self.algorithm, self.keys, self.spec)
         self.totals = zero_totals(self.algorithm, self.states, self.dataset, self.keys)
         self.logged_step = 0  # the totals are of the updates after this one
+        self.interaction = self.make_interaction()
         self.step, self.messages = self.resume()
         self.saved_step = self.step
-        self.display = Display(config.steps, self.step, task.score_name, quiet)
+        self.display = Display(config.total_steps, self.step, task.score_name, quiet)
         self.write_config()
 
     def check_same_data(self) -> None:
@@ -108,16 +119,33 @@ class Run:
 
     def resume(self) -> tuple[int, list[str]]:
         """Load the newest whole checkpoint and forget whatever came after it."""
-        like = {"states": self.states, "totals": self.totals, "logged_step": np.int64(0)}
-        step, tree, messages = newest_valid(self.directory.checkpoints, like)
+        step, tree, messages = newest_valid(self.directory.checkpoints, self.checkpoint_like)
         if tree is None and messages:
             raise InputError(f"no checkpoint in {self.directory.checkpoints} can be used; {messages[0]}")
         if self.directory.exists:
             self.directory.rewind(step)
         if tree is not None:
             self.states, self.totals, self.logged_step = tree["states"], tree["totals"], int(tree["logged_step"])
+            if self.interaction and "online" in tree:
+                self.interaction.restore(tree["online"])
             messages.append(f"resuming {self.directory.path} at step {step:,}")
         return step, messages
+
+    def checkpoint_like(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """The structure of a checkpoint; how much experience it holds is in its metadata."""
+        like = {"states": self.states, "totals": self.totals, "logged_step": np.int64(0)}
+        if self.interaction and "online" in metadata:
+            like["online"] = self.interaction.tree_like(**metadata["online"])
+        return like
+
+    def make_interaction(self) -> Interaction | None:
+        if not self.config.online_steps:
+            return None
+        if self.task.make_environment is None:
+            raise InputError(f"--online-steps needs an environment, and {self.task.name} has only data")
+        return Interaction(
+            self.config, self.task, self.dataset, self.standardisation, self.directory.log_online_episode
+        )
 
     def write_config(self) -> None:
         """Write what determines the run and where it ran; say so if it goes on under other circumstances."""
@@ -137,15 +165,18 @@ class Run:
 
     def train(self, stop: Stop) -> Outcome:
         scores = None
-        with self.display, self.evaluator() as evaluator:
+        with self.display, self.evaluator() as evaluator, self.interaction or nullcontext():
             for message in self.messages:
                 self.display.note(message)
             if self.step == 0 and not self.evaluated(0):
                 self.directory.rewind(-1)  # an evaluation that was cut off leaves the rows of some seeds
                 scores = self.evaluate(evaluator)
-            while self.step < self.config.steps and stop.signal is None:
+            while self.step < self.config.total_steps and stop.signal is None:
                 boundary = self.next_boundary()
-                self.advance(boundary)
+                if self.step < self.config.steps:
+                    self.advance(boundary)
+                else:
+                    self.advance_online(boundary)
                 if self.due(self.config.log_interval):
                     self.log()
                 if self.due(self.config.evaluation_interval):
@@ -163,13 +194,14 @@ class Run:
         return Evaluator(self.task.make_environment, self.processes, keep_positions=self.task.maze is not None)
 
     def due(self, interval: int) -> bool:
-        return self.step % interval == 0 or self.step == self.config.steps
+        return self.step % interval == 0 or self.step in (self.config.steps, self.config.total_steps)
 
     def next_boundary(self) -> int:
         """The next step at which something is logged, evaluated or saved."""
         config = self.config
         intervals = (config.log_interval, config.evaluation_interval, config.checkpoint_interval)
-        return min(config.steps, *((self.step // interval + 1) * interval for interval in intervals))
+        end = config.steps if self.step < config.steps else config.total_steps
+        return min(end, *((self.step // interval + 1) * interval for interval in intervals))
 
     def advance(self, boundary: int) -> None:
         """Run one chunk, not past the boundary and about a second long."""
@@ -180,6 +212,22 @@ class Run:
         )
         jax.block_until_ready(self.totals)
         self.step = last_step
+        self.display.advance(self.step, time.monotonic() - start)
+
+    def advance_online(self, boundary: int) -> None:
+        """Take steps and updates in turn for about a second, not past the boundary."""
+        assert self.interaction is not None
+        if not self.interaction.started:
+            for message in self.interaction.start():
+                self.display.note(message)
+        start, first_step = time.monotonic(), self.step
+        while self.step == first_step or (self.step < boundary and time.monotonic() - start < CHUNK_SECONDS):
+            self.step += 1
+            self.interaction.step(self.algorithm, self.states, self.keys, self.step)
+            self.states, self.totals = online_update(
+                self.algorithm, self.states, self.totals, self.dataset, self.interaction.experiences, self.keys,
+                self.step, self.config.online_data == "balance",
+            )  # fmt: skip
         self.display.advance(self.step, time.monotonic() - start)
 
     def log(self) -> None:
@@ -258,13 +306,16 @@ class Run:
     def save(self) -> None:
         """Write a checkpoint; a full disk is reported and tried again at the next one, except at the end."""
         tree = {"states": self.states, "totals": self.totals, "logged_step": np.int64(self.logged_step)}
+        metadata: dict[str, Any] = {"step": self.step}
+        if self.interaction and self.interaction.started:
+            tree["online"], metadata["online"] = self.interaction.to_tree()
         try:
             self.directory.sync()
-            save_tree(self.directory.checkpoints / step_name(self.step), tree, {"step": self.step})
+            save_tree(self.directory.checkpoints / step_name(self.step), tree, metadata)
             self.saved_step = self.step
             self.directory.drop_old_checkpoints()
         except OSError as error:
-            if self.step == self.config.steps:
+            if self.step == self.config.total_steps:
                 raise
             self.display.note(
                 f"the checkpoint of step {self.step:,} was not saved ({error.strerror}); the one before is kept"

@@ -26,8 +26,9 @@ class Seen(NamedTuple):
 
     observation: np.ndarray
     reward: float
-    done: bool
+    done: bool  # the episode is over, because the task ended or because its time was up
     success: bool
+    terminated: bool = False  # the task ended
 
 
 class Broke(NamedTuple):
@@ -52,7 +53,8 @@ def serve(connection: Connection, make_environment: Callable[[], Any]) -> None:
             else:
                 assert environment is not None, "step before reset"
                 observation, reward, terminated, truncated, info = environment.step(request.action)
-                answer = Seen(observation, float(reward), terminated or truncated, bool(info.get("success", False)))
+                success = bool(info.get("success", False))
+                answer = Seen(observation, float(reward), terminated or truncated, success, bool(terminated))
         except Exception as error:
             environment = None
             answer = Broke(f"{type(error).__name__}: {error}")

@@ -1,0 +1,124 @@
+"""What a policy saw while it trained, and batches that mix it with the offline data."""
+
+from typing import Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from drol.data.dataset import Dataset
+from drol.types import Transition
+
+ArrayLike = Array | np.ndarray | bool
+
+
+class Experience(eqx.Module):
+    """Transitions laid out as in `Dataset`, filled from the front; the row `head` holds the present observation."""
+
+    observation: Array  # [rows, *observation]
+    action: Array  # [rows, action]
+    reward: Array  # [rows]
+    continues: Array  # [rows]
+    last: Array  # [rows] bool
+    start: Array  # [capacity], the row of each transition
+    head: Array  # []
+    size: Array  # [], transitions so far
+
+    @classmethod
+    def empty(cls, capacity: int, like: Dataset) -> Self:
+        """Room for `capacity` transitions of the same kind; an episode of one step takes two rows."""
+        rows = 2 * capacity + 1
+        return cls(
+            observation=jnp.zeros((rows, *like.observation.shape[1:]), like.observation.dtype),
+            action=jnp.zeros((rows, like.action.shape[1])),
+            reward=jnp.zeros(rows),
+            continues=jnp.zeros(rows),
+            last=jnp.zeros(rows, bool),
+            start=jnp.zeros(capacity, jnp.int32),
+            head=jnp.zeros((), jnp.int32),
+            size=jnp.zeros((), jnp.int32),
+        )
+
+    @property
+    def present(self) -> Array:
+        """The observation to act on."""
+        return self.observation[self.head]
+
+    def begin(self, observation: ArrayLike, when: ArrayLike = True) -> Self:
+        """Start an episode; the one before it ends where it is, and one without a step is forgotten."""
+        reached = (self.size > 0) & (self.start[self.size - 1] == self.head - 1)  # by a step, not by a begin
+        head = self.head + (reached & when)
+        return eqx.tree_at(
+            lambda experience: (experience.observation, experience.last, experience.head),
+            self,
+            (put(self.observation, head, observation, when), put(self.last, self.head, reached, when), head),
+        )
+
+    def add(
+        self,
+        action: ArrayLike,
+        reward: ArrayLike,
+        continues: ArrayLike,
+        next_observation: ArrayLike,
+        when: ArrayLike = True,
+    ) -> "Experience":
+        """Take one step from the present observation."""
+        row = self.head
+        return Experience(
+            observation=put(self.observation, row + 1, next_observation, when),
+            action=put(self.action, row, action, when),
+            reward=put(self.reward, row, reward, when),
+            continues=put(self.continues, row, continues, when),
+            last=self.last,
+            start=put(self.start, self.size, row, when),
+            head=row + when,
+            size=self.size + when,
+        )
+
+    def take(self, index: Array) -> Transition:
+        """The transitions with these numbers; what will be done at the present observation is not known yet."""
+        row = self.start[index]
+        return Transition(
+            observation=self.observation[row],
+            action=self.action[row],
+            reward=self.reward[row],
+            continues=self.continues[row],
+            next_observation=self.observation[row + 1],
+            next_action=self.action[row + 1],
+            next_action_known=1.0 - (self.last[row + 1] | (row + 1 == self.head)),
+        )
+
+
+def put(array: Array, row: Array, value: ArrayLike, when: ArrayLike) -> Array:
+    """Set one row, or none: a row past the end is dropped, which keeps the write in place."""
+    return array.at[jnp.where(when, row, len(array))].set(value, mode="drop")
+
+
+class Replay(eqx.Module):
+    """Offline data and experience as one: all transitions alike, or half a batch from each."""
+
+    offline: Dataset
+    experience: Experience
+    balanced: bool = eqx.field(static=True)
+
+    def sample(self, key: Array, batch_size: int) -> Transition:
+        if not self.balanced:
+            index = jax.random.randint(key, (batch_size,), 0, self.offline.size + self.experience.size)
+            from_experience = index >= self.offline.size
+            index = jnp.where(from_experience, index - self.offline.size, index)
+        else:
+            offline_key, experience_key = jax.random.split(key)
+            from_experience = (jnp.arange(batch_size) >= batch_size // 2) & (self.experience.size > 0)
+            index = jnp.where(
+                from_experience,
+                jax.random.randint(experience_key, (batch_size,), 0, jnp.maximum(self.experience.size, 1)),
+                jax.random.randint(offline_key, (batch_size,), 0, self.offline.size),
+            )
+
+        def choose(online: Array, offline: Array) -> Array:
+            return jnp.where(from_experience.reshape(-1, *[1] * (online.ndim - 1)), online, offline)
+
+        online = self.experience.take(jnp.where(from_experience, index, 0))
+        return jax.tree.map(choose, online, self.offline.take(jnp.where(from_experience, 0, index)))

@@ -1,0 +1,248 @@
+"""Fine-tuning in the environment: one step of every seed, then one update on offline data and experience together.
+
+Every seed has an environment and experience of its own. Nothing of a simulator is saved: a resumed run replays the
+recorded actions of the episode under way from the episode's seed, which leads to the same state.
+"""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from drol.algorithms.base import Algorithm
+from drol.data.dataset import ACTION_LIMIT, Dataset
+from drol.data.experience import Experience, Replay
+from drol.tasks.base import Task
+from drol.training.compiled import fast_jit, over_seeds
+from drol.training.config import RunConfig
+from drol.training.environment_process import EnvironmentProcess
+from drol.training.policy import Standardisation
+from drol.training.worker import Broke, Reset, Seen, Step
+from drol.types import Metrics
+
+PATIENCE = 10  # environments that may break one after the other, without a step between, before the run gives up
+
+
+class EnvironmentFailed(Exception):
+    """The environment breaks whenever it is started."""
+
+
+class Arrival(eqx.Module):
+    """What one step of every seed brought, each field with the seed as its first axis."""
+
+    action: Array | np.ndarray
+    reward: Array | np.ndarray
+    continues: Array | np.ndarray
+    next_observation: Array | np.ndarray
+    stepped: Array | np.ndarray  # bool; false where the environment broke instead
+    begins: Array | np.ndarray  # bool, whether an episode starts with `first_observation`
+    first_observation: Array | np.ndarray
+
+
+@fast_jit()
+def explore_seeds(algorithm: Algorithm, states: Any, experiences: Experience, keys: Array, step: Array | int) -> Array:
+    """The action of every seed at its present observation."""
+
+    def explore(state: Any, experience: Experience, key: Array) -> Array:
+        return algorithm.explore(state.policy, experience.present, jax.random.fold_in(jax.random.fold_in(key, step), 2))
+
+    return over_seeds(explore, states, experiences, keys)
+
+
+@fast_jit(donate_argnames=("experiences",))
+def absorb(experiences: Experience, arrival: Arrival) -> Experience:
+    """Add what arrived to the experience of every seed."""
+
+    def absorb_one(experience: Experience, arrival: Arrival) -> Experience:
+        step = arrival.action, arrival.reward, arrival.continues, arrival.next_observation
+        return experience.add(*step, arrival.stepped).begin(arrival.first_observation, arrival.begins)
+
+    return over_seeds(absorb_one, experiences, arrival)
+
+
+@fast_jit(static_argnames="balanced", donate_argnames=("states", "totals"))
+def online_update(
+    algorithm: Algorithm,
+    states: Any,
+    totals: Metrics,
+    dataset: Dataset,
+    experiences: Experience,
+    keys: Array,
+    step: Array | int,
+    balanced: bool,
+) -> tuple[Any, Metrics]:
+    """One update of every seed, adding up its metrics, with the keys of `train_chunk`."""
+
+    def update(state: Any, total: Metrics, experience: Experience, key: Array) -> tuple[Any, Metrics]:
+        batch_key, update_key = jax.random.split(jax.random.fold_in(key, step))
+        batch = Replay(dataset, experience, balanced).sample(batch_key, algorithm.batch_size)
+        state, metrics = algorithm.update(state, batch, update_key)
+        return state, jax.tree.map(jnp.add, total, metrics)
+
+    return over_seeds(update, states, totals, experiences, keys)
+
+
+class Interaction:
+    """The environments of all seeds, their episodes, and what was seen in them."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        task: Task,
+        dataset: Dataset,
+        standardisation: Standardisation,
+        record: Callable[[dict[str, Any]], None],
+        timeout: float = 120.0,
+    ):
+        assert task.make_environment is not None
+        self.seeds, self.reward_offset = config.seeds, task.reward_offset
+        self.standardisation = standardisation if config.standardise_observations else None
+        self.record = record  # told of every episode that ended
+        self.processes = [EnvironmentProcess(task.make_environment, timeout) for _ in self.seeds]
+        empty = Experience.empty(config.online_steps, dataset)
+        self.experiences: Experience = jax.tree.map(lambda leaf: jnp.stack([leaf] * len(self.seeds)), empty)
+        self.episodes = np.zeros(len(self.seeds), np.int64)  # begun by each seed
+        self.started = False
+        self.returns, self.lengths = (
+            np.zeros(len(self.seeds)),
+            np.zeros(len(self.seeds), np.int64),
+        )  # of those under way
+
+    def step(self, algorithm: Algorithm, states: Any, keys: Array, step: int) -> None:
+        """Take one step in every environment, and start episodes where one ended."""
+        actions = np.asarray(explore_seeds(algorithm, states, self.experiences, keys, step))
+        actions = np.clip(actions, -ACTION_LIMIT, ACTION_LIMIT)  # as they are recorded, so that a replay is exact
+        for process, action in zip(self.processes, actions, strict=True):
+            process.send(Step(action))
+        answers = [process.receive() for process in self.processes]
+        stepped = np.asarray([isinstance(answer, Seen) for answer in answers])
+        seen = [answer if isinstance(answer, Seen) else None for answer in answers]
+        nothing = np.zeros(self.experiences.observation.shape[2:], self.experiences.observation.dtype)
+        observations = np.stack([self.observe(each.observation) if each else nothing for each in seen])
+        rewards = np.asarray([each.reward if each else 0.0 for each in seen])
+        self.returns += rewards
+        self.lengths += stepped
+        begins = np.asarray([each is None or each.done for each in seen])
+        for index in np.flatnonzero(begins):
+            self.conclude(int(index), step, answers[index])
+        first_observations = self.begin(np.flatnonzero(begins), observations)
+        continues = np.asarray([each is not None and not each.terminated for each in seen], np.float32)
+        rewards = (rewards + self.reward_offset).astype(np.float32)
+        arrival = Arrival(actions, rewards, continues, observations, stepped, begins, first_observations)
+        self.experiences = absorb(self.experiences, arrival)
+
+    def begin(self, indices: Any, like: np.ndarray) -> np.ndarray:
+        """Start the next episode of some seeds; first observations [seed, ...], of no meaning for the others."""
+        observations = like.copy()
+        waiting = list(indices)
+        for _ in range(PATIENCE):
+            for index in waiting:
+                self.processes[index].send(Reset(self.episode_seed(index)))
+                self.episodes[index] += 1
+            answers = {index: self.processes[index].receive() for index in waiting}
+            waiting = [index for index, answer in answers.items() if isinstance(answer, Broke)]
+            for index in answers.keys() - set(waiting):
+                observations[index] = self.observe(answers[index].observation)
+                self.returns[index], self.lengths[index] = 0.0, 0
+            if not waiting:
+                return observations
+        raise EnvironmentFailed(
+            f"the environment of seed {self.seeds[waiting[0]]} broke {PATIENCE} times when it was started: "
+            f"{answers[waiting[0]].reason}"
+        )
+
+    def conclude(self, index: int, step: int, answer: Seen | Broke) -> None:
+        """Tell of an episode that ended, or broke."""
+        row = {
+            "step": step,
+            "seed": self.seeds[index],
+            "return": float(self.returns[index]),
+            "length": int(self.lengths[index]),
+            "success": isinstance(answer, Seen) and answer.success,
+        }
+        self.record(row | ({"failure": answer.reason} if isinstance(answer, Broke) else {}))
+
+    def start(self) -> list[str]:
+        """Begin the first episodes, or bring the environments to where a restored experience left them."""
+        self.started = True
+        heads = np.asarray(self.experiences.head)
+        present = np.asarray(self.experiences.observation[np.arange(len(heads)), heads])
+        fresh = [index for index in range(len(self.seeds)) if self.episodes[index] == 0]
+        begins = np.isin(np.arange(len(self.seeds)), fresh)
+        observations = self.begin(fresh, present)
+        messages = []
+        for index in np.flatnonzero(~begins):
+            reached = self.replay(int(index), int(heads[index]))
+            if reached is None or not np.array_equal(reached, present[index]):
+                messages.append(
+                    f"the environment of seed {self.seeds[index]} did not replay its episode exactly; a new one begins"
+                )
+                observations[index] = self.begin([index], observations)[index]
+                begins[index] = True
+        zeros = np.zeros(len(self.seeds), np.float32)
+        actions = np.zeros((len(self.seeds), self.experiences.action.shape[-1]), np.float32)
+        arrival = Arrival(actions, zeros, zeros, observations, np.zeros(len(self.seeds), bool), begins, observations)
+        self.experiences = absorb(self.experiences, arrival)
+        return messages
+
+    def replay(self, index: int, head: int) -> np.ndarray | None:
+        """Play the episode under way again; the observation that it leads to, or None if the environment broke."""
+        ends = np.flatnonzero(np.asarray(self.experiences.last[index, :head]))
+        first = int(ends[-1]) + 1 if len(ends) else 0
+        actions = np.asarray(self.experiences.action[index, first:head])
+        process = self.processes[index]
+        process.send(Reset(self.episode_seed(index, self.episodes[index] - 1)))
+        answer = process.receive()
+        self.returns[index], self.lengths[index] = 0.0, 0
+        for action in actions:
+            if isinstance(answer, Broke):
+                return None
+            process.send(Step(action))
+            answer = process.receive()
+            self.returns[index] += answer.reward if isinstance(answer, Seen) else 0.0
+            self.lengths[index] += 1
+        return self.observe(answer.observation) if isinstance(answer, Seen) else None
+
+    def episode_seed(self, index: int, episode: int | None = None) -> int:
+        """Every episode of every seed has its own, far from the small numbers of evaluation episodes."""
+        episode = int(self.episodes[index]) if episode is None else int(episode)
+        return int(np.random.SeedSequence((self.seeds[index], episode, 1)).generate_state(1)[0] | 2**31)
+
+    def observe(self, observation: np.ndarray) -> np.ndarray:
+        """An observation as the dataset holds them."""
+        observation = np.asarray(observation, self.experiences.observation.dtype)
+        return np.asarray(self.standardisation(jnp.asarray(observation))) if self.standardisation else observation
+
+    def to_tree(self) -> tuple[dict[str, Any], dict[str, int]]:
+        """What a checkpoint holds: the filled part of the experience and the number of episodes; and how much it is."""
+        filled = {"rows": int(self.experiences.head.max()) + 1, "transitions": int(self.experiences.size.max())}
+        return {"experiences": trim(self.experiences, **filled), "episodes": self.episodes.copy()}, filled
+
+    def tree_like(self, rows: int, transitions: int) -> dict[str, Any]:
+        """The shapes of what `to_tree` gave when that much was filled."""
+        trimmed = jax.eval_shape(lambda experiences: trim(experiences, rows, transitions), self.experiences)
+        return {"experiences": trimmed, "episodes": self.episodes}
+
+    def restore(self, tree: dict[str, Any]) -> None:
+        def fill(empty: Array, saved: Array) -> Array:
+            return empty.at[:, : saved.shape[1]].set(saved) if empty.ndim > 1 else saved
+
+        self.experiences = jax.tree.map(fill, self.experiences, tree["experiences"])
+        self.episodes = np.asarray(tree["episodes"], np.int64).copy()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes:
+            process.stop()
+
+
+def trim(experiences: Experience, rows: int, transitions: int) -> Experience:
+    """The first rows and transitions of every seed."""
+    trimmed = jax.tree.map(lambda leaf: leaf[:, :rows] if leaf.ndim > 1 else leaf, experiences)
+    return eqx.tree_at(lambda each: each.start, trimmed, experiences.start[:, :transitions])

@@ -1,0 +1,156 @@
+import functools
+import json
+import shutil
+
+import numpy as np
+import pytest
+from fake_environments import Walk
+from toys import tiny_config, tiny_task
+
+from drol.errors import InputError
+from drol.runs.checkpoints import saved_steps
+from drol.runs.directory import RunDirectory
+from drol.training import trainer
+from drol.training.online import EnvironmentFailed
+from drol.training.policy import Policy
+from drol.training.trainer import train
+
+pytestmark = pytest.mark.usefixtures("quick_compile")
+
+ONLINE = {"steps": 4, "online_steps": 20, "log_interval": 4, "evaluation_interval": 12, "checkpoint_interval": 5}
+
+
+class Killed(BaseException):
+    """Ends a run as a kill does: nothing handles it."""
+
+
+def run(path, task=None, **changes):
+    return train(tiny_config(**(ONLINE | changes)), path, task or tiny_task(), processes=2, quiet=True)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    path = tmp_path_factory.mktemp("online") / "run"
+    assert run(path).step == 24
+    return path
+
+
+def checkpoint(path):
+    newest = saved_steps(path / "checkpoints")[-1]
+    return (path / "checkpoints" / f"{newest:09d}" / "arrays.safetensors").read_bytes()
+
+
+def test_online_updates_follow_the_offline_ones_and_their_episodes_are_recorded(whole):
+    directory = RunDirectory(whole)
+    assert {row["step"] for row in directory.read_evaluations()} == {0, 4, 12, 24}
+    assert {row["step"] for row in directory.read_metrics()} == {4, 8, 12, 16, 20, 24}
+    episodes = directory.read_online_episodes()
+    assert {row["seed"] for row in episodes} == {0, 7}
+    for seed in (0, 7):
+        mine = [row for row in episodes if row["seed"] == seed]
+        assert np.all(np.diff([row["step"] for row in mine]) == [row["length"] for row in mine[1:]])
+        assert mine[0]["step"] == 4 + mine[0]["length"]  # the first online step is the fifth
+    assert all(row["return"] < 0 for row in episodes)
+
+
+def test_experience_is_used(whole, tmp_path):
+    """A run whose environment answers differently ends differently."""
+    other = tmp_path / "other"
+    run(other, tiny_task(reward_offset=5.0))
+    assert checkpoint(other) != checkpoint(whole)
+    balanced = tmp_path / "balanced"
+    run(balanced, online_data="balance")
+    assert checkpoint(balanced) != checkpoint(whole)
+
+
+@pytest.mark.parametrize("stop_at", [4, 7, 15])
+def test_a_killed_run_goes_on_as_if_it_had_not_been(whole, tmp_path, monkeypatch, stop_at):
+    path = tmp_path / "run"
+    log = trainer.Run.log
+
+    def kill(self):
+        if self.step > stop_at:
+            raise Killed
+        log(self)
+
+    monkeypatch.setattr(trainer.Run, "log", kill)
+    with pytest.raises(Killed):
+        run(path)
+    monkeypatch.undo()
+    run(path)
+    assert checkpoint(path) == checkpoint(whole)
+    assert RunDirectory(path).read_online_episodes() == RunDirectory(whole).read_online_episodes()
+    assert RunDirectory(path).read_metrics() == RunDirectory(whole).read_metrics()
+
+
+def test_online_steps_can_follow_a_finished_run_and_grow(whole, tmp_path):
+    path = tmp_path / "run"
+    run(path, online_steps=0)
+    run(path, online_steps=11)
+    run(path)
+    assert checkpoint(path) == checkpoint(whole)
+
+
+def test_a_run_refuses_fewer_online_steps_and_more_offline_ones(whole, tmp_path):
+    copy = shutil.copytree(whole, tmp_path / "copy")
+    with pytest.raises(InputError, match="has 20 online steps; --online-steps 5 cannot be fewer"):
+        run(copy, online_steps=5)
+    with pytest.raises(InputError, match="trains online after 4 steps; --steps 8 cannot be more"):
+        run(copy, steps=8)
+
+
+def test_without_an_environment_there_is_nothing_to_step(tmp_path):
+    with pytest.raises(InputError, match="--online-steps needs an environment, and toy has only data"):
+        run(tmp_path / "run", tiny_task(environment=None))
+
+
+def test_an_environment_that_breaks_costs_its_episode(tmp_path):
+    environment = functools.partial(BreaksOnce, tmp_path / "broke")
+    outcome = run(tmp_path / "run", tiny_task(make_environment=environment), seeds=(0,))
+    assert outcome.step == 24
+    rows = RunDirectory(tmp_path / "run").read_online_episodes()
+    assert [row["failure"] for row in rows if "failure" in row] == ["RuntimeError: the hand fell off"]
+
+
+def test_an_environment_that_never_starts_ends_the_run_with_its_reason(tmp_path):
+    task = tiny_task(make_environment=NeverStarts)
+    with pytest.raises(
+        EnvironmentFailed, match="seed 0 broke 10 times when it was started: RuntimeError: no such maze"
+    ):
+        run(tmp_path / "run", task, seeds=(0,))
+
+
+def test_observations_are_standardised_as_those_of_the_data(tmp_path):
+    path = tmp_path / "run"
+    run(path, seeds=(0,), standardise_observations=True)
+    assert json.loads((path / "config.json").read_text())["run"]["standardise_observations"]
+    policy = Policy.load(path / "policies" / "000000024", 0)
+    task = tiny_task()
+    np.testing.assert_allclose(policy.standardisation.mean, task.train.observation.mean(0), rtol=1e-5)
+
+
+class BreaksOnce(Walk):
+    """Raises in the third step of the first online episode; a file remembers it."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.path = path
+
+    def reset(self, seed):
+        self.online = seed >= 2**31
+        return super().reset(seed)
+
+    def step(self, action):
+        if self.online and self.steps == 2 and not self.path.exists():
+            self.path.touch()
+            raise RuntimeError("the hand fell off")
+        return super().step(action)
+
+
+class NeverStarts(Walk):
+    """Raises in every reset of an online episode."""
+
+    def reset(self, seed):
+        if seed >= 2**31:
+            raise RuntimeError("no such maze")
+        return super().reset(seed)
