@@ -1,105 +1,185 @@
-"""OGBench single tasks in mazes, by their official names.
+"""OGBench's single tasks by their official names: which there are, where their data is and how it can be got.
 
-Rewards follow OGBench: -1 while the position of the current state is outside the goal, 0 inside, where the task ends.
+Nothing here imports jax or the simulator, so names are listed at once; `ogbench_loading` does the rest.
 """
 
-import functools
-import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from drol.data.arrays import read_npz
-from drol.data.dataset import Dataset
 from drol.errors import InputError
-from drol.tasks.base import Maze, Task, success_rate
-from drol.tasks.environments import make_ogbench
+from drol.tasks.catalogue import DatasetEntry
+
+if TYPE_CHECKING:
+    from drol.tasks.base import Task
 
 EMBEDDED = Path(__file__).parent / "embedded"  # datasets shipped with the package
 DOWNLOADS = Path("~/.ogbench/data")  # where the ogbench package keeps its files
+EMBEDDED_TRANSITIONS = {"pointmaze-medium-navigate-v0": 100_000}  # fewer than OGBench's file of that name has
+IMAGE = (64, 64, 3)
 
-MAZES = {
-    "pointmaze": {
-        "navigate": ("medium", "large", "giant", "teleport"),
-        "stitch": ("medium", "large", "giant", "teleport"),
-    },
-    "antmaze": {
-        "navigate": ("medium", "large", "giant", "teleport"),
-        "stitch": ("medium", "large", "giant", "teleport"),
-        "explore": ("medium", "large", "teleport"),
-    },
-    "humanoidmaze": {"navigate": ("medium", "large", "giant"), "stitch": ("medium", "large", "giant")},
+
+@dataclass(frozen=True)
+class Environment:
+    """A simulator and the datasets of OGBench for it."""
+
+    observation: int
+    action: int
+    millions: dict[str, int]  # kind of data -> millions of transitions; 0: OGBench publishes no file
+    visual: bool = True  # whether there is a version with images
+
+
+# OGBench also registers humanoidmaze-teleport, for which it has no data and whose model does not compile.
+NAVIGATE, EXPLORE = {"navigate": 1, "stitch": 1}, {"navigate": 1, "stitch": 1, "explore": 5}
+ENVIRONMENTS = {
+    "pointmaze-medium": Environment(2, 2, NAVIGATE, visual=False),
+    "pointmaze-large": Environment(2, 2, NAVIGATE, visual=False),
+    "pointmaze-giant": Environment(2, 2, NAVIGATE, visual=False),
+    "pointmaze-teleport": Environment(2, 2, NAVIGATE, visual=False),
+    "antmaze-medium": Environment(29, 8, EXPLORE),
+    "antmaze-large": Environment(29, 8, EXPLORE),
+    "antmaze-giant": Environment(29, 8, NAVIGATE),
+    "antmaze-teleport": Environment(29, 8, EXPLORE),
+    "humanoidmaze-medium": Environment(69, 21, {"navigate": 2, "stitch": 2}),
+    "humanoidmaze-large": Environment(69, 21, {"navigate": 2, "stitch": 2}),
+    "humanoidmaze-giant": Environment(69, 21, {"navigate": 4, "stitch": 4}),
+    "antsoccer-arena": Environment(42, 8, NAVIGATE, visual=False),
+    "antsoccer-medium": Environment(42, 8, {"navigate": 4, "stitch": 4}, visual=False),
+    "cube-single": Environment(28, 5, {"play": 1, "noisy": 1}),
+    "cube-double": Environment(37, 5, {"play": 1, "noisy": 1}),
+    "cube-triple": Environment(46, 5, {"play": 3, "noisy": 3}),
+    "cube-quadruple": Environment(55, 5, {"play": 5, "noisy": 5}),
+    "cube-octuple": Environment(91, 5, {"play": 0}, visual=False),
+    "scene": Environment(40, 5, {"play": 1, "noisy": 1}),
+    "puzzle-3x3": Environment(55, 5, {"play": 1, "noisy": 1}),
+    "puzzle-4x4": Environment(83, 5, {"play": 1, "noisy": 1}),
+    "puzzle-4x5": Environment(99, 5, {"play": 3, "noisy": 3}),
+    "puzzle-4x6": Environment(115, 5, {"play": 5, "noisy": 5}),
 }
-NAME = re.compile(r"(?P<body>\w+)-(?P<maze>\w+)-(?P<data>\w+)-singletask(?P<task>-task\d)?-v0")
+TASKS = ("", "-task1", "-task2", "-task3", "-task4", "-task5")  # without a number: OGBench's default task
+
+
+@dataclass(frozen=True)
+class Name:
+    """The parts of a task's name."""
+
+    environment: str  # key of ENVIRONMENTS
+    visual: bool
+    data: str
+    task: str  # one of TASKS
+
+    @property
+    def dataset(self) -> str:
+        return f"{'visual-' * self.visual}{self.environment}-{self.data}-v0"
+
+    @property
+    def full(self) -> str:
+        return f"{'visual-' * self.visual}{self.environment}-{self.data}-singletask{self.task}-v0"
+
+    def environment_id(self, visual: bool) -> str:
+        """As gymnasium knows it; the version with images has the same goals as that without."""
+        return f"{'visual-' * visual}{self.environment}-singletask{self.task}-v0"
+
+
+def all_names() -> dict[str, Name]:
+    return {
+        name.full: name
+        for visual in (False, True)
+        for environment, entry in ENVIRONMENTS.items()
+        if entry.visual or not visual
+        for data in entry.millions
+        for name in (Name(environment, visual, data, task) for task in TASKS)
+    }
 
 
 def task_names() -> list[str]:
-    return [
-        f"{body}-{maze}-{data}-singletask{task}-v0"
-        for body, datasets in MAZES.items()
-        for data, mazes in datasets.items()
-        for maze in mazes
-        for task in ("", *(f"-task{number}" for number in range(1, 6)))
-    ]
+    return list(all_names())
 
 
-def load(name: str, dataset_path: Path | None = None) -> Task:
-    match = NAME.fullmatch(name)
-    assert match, name
-    environment_name = f"{match['body']}-{match['maze']}-singletask{match['task'] or ''}-v0"
-    path = dataset_path or find_dataset(f"{match['body']}-{match['maze']}-{match['data']}-v0")
-    make = functools.partial(make_ogbench, environment_name)
-    environment = make()
-    maze = read_maze(environment)
-    environment.close()
-    validation_path = path.with_name(f"{path.stem}-val.npz")
-    return Task(
-        name=name,
-        train=read_dataset(path, maze),
-        validation=read_dataset(validation_path, maze) if validation_path.is_file() else None,
-        make_environment=make,
-        score=success_rate,
-        score_name="success (%)",
-        maze=maze,
-    )
+def load(name: str, dataset_path: Path | None = None) -> "Task":
+    from drol.tasks.ogbench_loading import load_single_task
+
+    parts = all_names()[name]
+    return load_single_task(parts, dataset_path or find_dataset(parts.dataset))
 
 
-def find_dataset(dataset_name: str) -> Path:
-    folders = (EMBEDDED, DOWNLOADS.expanduser())
-    for folder in folders:
-        path = folder / f"{dataset_name}.npz"
+def datasets() -> list[DatasetEntry]:
+    """Every dataset, with whether it is here and how it can be got."""
+    from drol.tasks.collect import COLLECTABLE
+
+    found: dict[str, list[Name]] = {}
+    for parts in all_names().values():
+        found.setdefault(parts.dataset, []).append(parts)
+    entries = []
+    for dataset, tasks in found.items():
+        environment = ENVIRONMENTS[tasks[0].environment]
+        published = environment.millions[tasks[0].data] * 1_000_000
+        embedded = (EMBEDDED / f"{dataset}.npz").is_file()
+        transitions = EMBEDDED_TRANSITIONS.get(dataset) if embedded else published
+        shape = IMAGE if tasks[0].visual else (environment.observation,)
+        ways = (
+            *(("embedded",) if embedded else ()),
+            *(("download",) if published else ()),
+            *(("collect",) if dataset in COLLECTABLE else ()),
+            "--dataset",
+        )
+        entries.append(
+            DatasetEntry(
+                name=dataset,
+                tasks=tuple(parts.full for parts in tasks),
+                transitions=transitions or None,
+                observation="x".join(map(str, shape)),
+                action=environment.action,
+                memory=transitions * row_bytes(shape, environment.action) if transitions else None,
+                files=file_names(dataset),
+                folder=EMBEDDED if embedded else download_folder(),
+                ways=ways,
+            )
+        )
+    return entries
+
+
+def row_bytes(observation: tuple[int, ...], action: int) -> int:
+    """What a loaded transition takes: images are bytes, the rest is float32, and 13 bytes are reward and ends."""
+    values = 1
+    for size in observation:
+        values *= size
+    return values * (1 if len(observation) > 1 else 4) + 4 * action + 13
+
+
+def file_names(dataset: str) -> tuple[str, str]:
+    return f"{dataset}.npz", f"{dataset}-val.npz"
+
+
+def download_folder() -> Path:
+    return DOWNLOADS.expanduser()
+
+
+def file_addresses(file_name: str) -> list[str]:
+    """Where the installed ogbench package would fetch a file."""
+    try:
+        from ogbench.utils import DATASET_URL
+    except ImportError as error:
+        raise InputError(f"OGBench is not installed ({error}); run pip install 'drol[ogbench]'") from error
+    return [f"{DATASET_URL}/{file_name}"]
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that is not a whole dataset of OGBench."""
+    from drol.data.arrays import check_npz
+
+    check_npz(path, ("observations", "actions", "terminals"))
+
+
+def find_dataset(dataset: str) -> Path:
+    from drol.tasks.collect import COLLECTABLE
+
+    for folder in (EMBEDDED, download_folder()):
+        path = folder / f"{dataset}.npz"
         if path.is_file():
             return path
+    collect = f"make one with `drol data collect {dataset}`" if dataset in COLLECTABLE else "collect one like it"
     raise InputError(
-        f"the dataset {dataset_name}.npz is not in {folders[1]}; put OGBench's file there or name it with --dataset"
-    )
-
-
-def read_maze(environment: Any) -> Maze:
-    """The map, start and goal of a single-task maze."""
-    environment.reset(seed=0)
-    inner = environment.unwrapped
-    info = inner.cur_task_info
-    return Maze(
-        walls=np.asarray(inner.maze_map) == 1,
-        unit=float(inner._maze_unit),
-        offset=(float(inner._offset_x), float(inner._offset_y)),
-        start=(float(info["init_xy"][0]), float(info["init_xy"][1])),
-        goal=(float(info["goal_xy"][0]), float(info["goal_xy"][1])),
-        goal_radius=float(inner._goal_tol),
-    )
-
-
-def read_dataset(path: Path, maze: Maze) -> Dataset:
-    """Trajectories of an OGBench file, rewarded for the goal of this maze."""
-    arrays = read_npz(path, ("observations", "actions", "terminals", "qpos"))
-    distance = np.linalg.norm(arrays["qpos"][:, :2] - np.asarray(maze.goal), axis=-1)
-    success = (distance <= maze.goal_radius).astype(np.float32)
-    return Dataset.from_rows(
-        observation=arrays["observations"],
-        action=arrays["actions"],
-        reward=success - 1,
-        continues=1 - success,
-        last=arrays["terminals"],
+        f"the dataset {path} is not there; fetch it with `drol data download {dataset}`, {collect}, "
+        "or name a file with --dataset"
     )

@@ -1,0 +1,289 @@
+"""Fetch a file from the first of several addresses that gives it whole.
+
+NAME.part             what has come so far; the next attempt asks for the rest
+NAME                  appears by renaming, once length, SHA-256 and content were found right
+NAME.sha256           the sum, recorded on first use, which later copies must have (`sha256sum -c` reads it)
+quarantine/NAME.*     what was whole by its length but wrong
+"""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import http.client
+import os
+import re
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import urlsplit
+
+from drol.data.reachability import answering
+from drol.errors import InputError
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,200}")
+SUM = re.compile(r"[0-9a-f]{64}")
+CHUNK_BYTES = 1 << 18
+DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
+MIN_BYTES = 1024  # less than this in `stall_seconds` is a stall
+
+Check = Callable[[Path], None]  # raises InputError for a file with wrong content
+Report = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait for a server and how often to ask again."""
+
+    connect_seconds: float = 1.8  # for all of them together, so that a missing network is told within two seconds
+    stall_seconds: float = 20.0
+    attempts: int = 4  # that bring nothing new, at each address
+    pause_seconds: float = 1.0  # after the first of them; doubled each time
+
+
+class Broken(Exception):
+    """An attempt failed; another may do better."""
+
+
+class Refused(Exception):
+    """An address will not give the file, however often it is asked."""
+
+
+def download(
+    name: str,
+    folder: Path,
+    addresses: Sequence[str],
+    check: Check,
+    report: Report | None = None,
+    sha256: str | None = None,
+    patience: Patience | None = None,
+) -> Path:
+    """Fetch `folder/name` from one of its addresses; a file that is there already is only verified."""
+    patience, report = patience or Patience(), report or (lambda _done, _total: None)
+    path = target_path(name, folder)
+    for address in addresses:
+        check_address(address)
+    if path.is_file():
+        try:
+            verify(path, path, check, sha256)
+            return path
+        except InputError as error:
+            moved = quarantine(path)
+            problems = [f"{path} was bad ({error}) and is now {moved}"]
+    else:
+        problems = []
+    open_addresses, silent = answering(addresses, patience.connect_seconds)
+    problems += silent
+    if not open_addresses:
+        raise InputError(
+            f"{name} cannot be fetched: no server answers ({'; '.join(problems) or 'there is no address'}); "
+            f"without a network, put the file at {path}"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f"{name}.part"
+    # A partial file may be of another version, which shows when it is complete; then all are asked from the start.
+    order = [open_addresses[0], *open_addresses] if part.exists() else open_addresses
+    for address in order:
+        try:
+            return fetch_whole(address, part, path, check, report, sha256, patience)
+        except (Broken, Refused) as error:
+            problems.append(f"{urlsplit(address).hostname}: {error}")
+    size = part.stat().st_size if part.exists() else 0
+    if not size:
+        part.unlink(missing_ok=True)
+    resumed = f"; the same command goes on after {size:,} bytes" if size else ""
+    raise InputError(f"{name} could not be fetched to {path}: {'; '.join(dict.fromkeys(problems))}{resumed}")
+
+
+def fetch_whole(
+    address: str, part: Path, path: Path, check: Check, report: Report, sha256: str | None, patience: Patience
+) -> Path:
+    """Complete the partial file, verify it and give it its name."""
+    with locked(part) as stream:
+        fetch(address, stream, report, patience)
+        try:
+            verify(part, path, check, sha256)
+        except InputError as error:
+            raise Refused(f"{error}; it was put in {quarantine(part)}") from error
+        os.fsync(stream.fileno())
+        part.replace(path)
+        sync_folder(path.parent)
+        return path
+
+
+def target_path(name: str, folder: Path) -> Path:
+    """Where a file of this name goes; a name that could leave the folder is refused before anything is made."""
+    if not NAME.fullmatch(name) or ".." in name:
+        raise InputError(f"{name!r} is not a file name; it must be letters, digits and any of _ . + - without '..'")
+    return folder / name
+
+
+def check_address(address: str) -> None:
+    try:
+        is_web = urlsplit(address).scheme in ("http", "https") and bool(urlsplit(address).hostname)
+    except ValueError:
+        is_web = False
+    if not is_web:
+        raise InputError(f"{address!r} is not an address to fetch from; it must begin with http:// or https://")
+
+
+@contextlib.contextmanager
+def locked(part: Path) -> Iterator[BinaryIO]:
+    """The partial file, opened for this process alone; a link in its place is not followed."""
+    while True:
+        with open(part, "r+b", opener=open_without_links) as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(
+                    f"another process is fetching {part.with_suffix('')}; wait for it or stop it"
+                ) from None
+            # The other process may have renamed the file between our opening and our locking it.
+            if part.exists() and os.path.samestat(os.fstat(stream.fileno()), part.stat()):
+                yield stream
+                return
+
+
+def open_without_links(path: str, flags: int) -> int:
+    try:
+        return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def fetch(address: str, stream: BinaryIO, report: Report, patience: Patience) -> None:
+    """Ask until the file is complete; give up after some attempts that did not get further than those before."""
+    best, failures = stream.seek(0, os.SEEK_END), 0
+    while True:
+        try:
+            receive(address, stream, report, patience)
+            return
+        except (Broken, http.client.HTTPException, OSError) as error:
+            if isinstance(error, OSError) and error.errno in DISK_FAULTS:
+                raise InputError(f"cannot write {stream.name}: {error.strerror}; what has come is kept") from error
+            size = stream.seek(0, os.SEEK_END)
+            failures = 0 if size > best else failures + 1
+            best = max(best, size)
+            if failures >= patience.attempts:
+                raise Broken(str(getattr(error, "reason", None) or error) or type(error).__name__) from error
+            time.sleep(patience.pause_seconds * 2 ** max(0, failures - 1) if failures else 0)
+
+
+def receive(address: str, stream: BinaryIO, report: Report, patience: Patience) -> None:
+    """One request, for what is missing of the file."""
+    have = stream.seek(0, os.SEEK_END)
+    headers = {"User-Agent": "drol", "Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    try:
+        response = opener().open(urllib.request.Request(address, headers=headers), timeout=patience.stall_seconds)
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code == 416 and have:  # there is nothing after what we have, or it is not the same file
+                if total_length(error) == have:
+                    return
+                stream.truncate(0)
+                raise Broken("the partial file does not belong to it") from error
+            if error.code in (408, 429) or error.code >= 500:
+                raise Broken(f"it answers {error.code} {error.reason}") from error
+            raise Refused(f"it answers {error.code} {error.reason}") from error
+    with response:
+        if address.startswith("https:") and not response.url.startswith("https:"):
+            raise Refused(f"it leads to {response.url}, which is not encrypted")
+        if response.status == 206 and range_start(response) == have:
+            total = total_length(response)
+        else:
+            have, total = 0, response.length
+            stream.truncate(0)
+        stream.seek(have)
+        check_space(stream, have, total)
+        copy(response, stream, have, total, report, patience)
+
+
+def copy(response: Any, stream: BinaryIO, have: int, total: int | None, report: Report, patience: Patience) -> None:
+    window_start, window_bytes = time.monotonic(), 0
+    report(have, total)
+    while chunk := response.read1(CHUNK_BYTES):
+        stream.write(chunk)
+        have, window_bytes = have + len(chunk), window_bytes + len(chunk)
+        report(have, total)
+        if time.monotonic() - window_start > patience.stall_seconds:
+            if window_bytes < MIN_BYTES:
+                raise Broken(f"it stalls at {have:,} bytes")
+            window_start, window_bytes = time.monotonic(), 0
+    stream.flush()
+    if total is not None and have != total:
+        raise Broken(f"it ends at {have:,} of {total:,} bytes")
+
+
+def opener() -> urllib.request.OpenerDirector:
+    """Only the web: a redirection to a file or to ftp is not followed."""
+    director = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPRedirectHandler,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.HTTPErrorProcessor,
+        urllib.request.UnknownHandler,
+    ):
+        director.add_handler(handler())
+    return director
+
+
+def range_start(response: Any) -> int | None:
+    match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    return int(match[1]) if match else None
+
+
+def total_length(response: Any) -> int | None:
+    match = re.fullmatch(r"bytes (?:\*|\d+-\d+)/(\d+)", response.headers.get("Content-Range", ""))
+    return int(match[1]) if match else None
+
+
+def check_space(stream: BinaryIO, have: int, total: int | None) -> None:
+    disk = os.fstatvfs(stream.fileno())
+    free = disk.f_bavail * disk.f_frsize
+    if total is not None and total - have > free:
+        raise Refused(f"it has {total - have:,} bytes more, and {free:,} are free on the disk")
+
+
+def verify(file: Path, path: Path, check: Check, sha256: str | None) -> None:
+    """Compare a file with the sum that `path` is known to have, or record it on first use; then look at its content."""
+    with file.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    record = path.with_name(f"{path.name}.sha256")
+    recorded = record.read_text(errors="replace").split()[:1] if record.is_file() else []
+    if recorded and not SUM.fullmatch(recorded[0]):
+        raise InputError(f"{record} does not begin with a SHA-256 sum; remove it to record a new one")
+    for known, origin in ((sha256, "published"), (recorded[0] if recorded else None, f"recorded in {record}")):
+        if known is not None and known != found:
+            raise InputError(f"its SHA-256 is {found[:16]}..., the one {origin} is {known[:16]}...")
+    check(file)
+    if not recorded:
+        temporary = record.with_name(f"{record.name}.tmp")
+        temporary.write_text(f"{found}  {path.name}\n")
+        temporary.replace(record)
+
+
+def quarantine(file: Path) -> Path:
+    """Put a bad file aside, under a name made of its content, so that the same one is not kept twice."""
+    with file.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    folder = file.parent / "quarantine"
+    folder.mkdir(exist_ok=True)
+    return file.replace(folder / f"{file.name.removesuffix('.part')}.{digest[:16]}")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a renaming last."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
