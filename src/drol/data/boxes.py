@@ -1,0 +1,53 @@
+"""The box that actions lived in before they were scaled to [-1, 1]."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from drol.errors import InputError
+
+
+@dataclass(frozen=True)
+class ActionBox:
+    """The lowest and highest value of each dimension: unit = 2 (action - low) / (high - low) - 1."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.low) != len(self.high):
+            raise InputError(f"action low has {len(self.low)} numbers and action high {len(self.high)}; give as many")
+        for dimension, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
+            if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+                raise InputError(
+                    f"action low {low:g} and high {high:g} of dimension {dimension} are no box; "
+                    "both must be finite and low at most high"
+                )
+
+    @classmethod
+    def of(cls, low: Sequence[float], high: Sequence[float], size: int) -> "ActionBox":
+        """A box of `size` dimensions; a single number stands for all of them."""
+        low, high = (tuple(map(float, values)) for values in (low, high))
+        low, high = (values * size if len(values) == 1 else values for values in (low, high))
+        if len(low) != size:
+            raise InputError(f"the action box has {len(low)} numbers; actions have {size}, so give {size} or 1")
+        return cls(low, high)
+
+    @property
+    def centre(self) -> np.ndarray:
+        return (np.asarray(self.low) + np.asarray(self.high)) / 2
+
+    @property
+    def half(self) -> np.ndarray:
+        """Half the width; 1 where the box has none, so that a dimension that never changes becomes 0."""
+        half = (np.asarray(self.high) - np.asarray(self.low)) / 2
+        return np.where(half > 0, half, 1.0)
+
+    def to_unit(self, action: np.ndarray) -> np.ndarray:
+        """Actions of the box as numbers in [-1, 1]."""
+        return (np.asarray(action, np.float64) - self.centre) / self.half
+
+    def from_unit(self, action: np.ndarray) -> np.ndarray:
+        """Actions in [-1, 1], as a policy gives them, as actions of the box."""
+        return np.asarray(action, np.float64) * self.half + self.centre

@@ -1,0 +1,48 @@
+"""Your own data: `files/NAME` is the dataset that `drol data import ... --out NAME` wrote. There is no environment."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drol.data.arrays import free_memory
+from drol.data.dataset import Dataset
+from drol.data.mapped import MappedDataset
+from drol.data.store import StoredDataset, dataset_names
+from drol.errors import InputError
+from drol.tasks.base import Episode, Task
+
+PREFIX = "files/"
+
+
+def task_names() -> list[str]:
+    return [PREFIX + name for name in dataset_names()]
+
+
+def load(name: str, dataset_path: Path | None = None) -> Task:
+    if dataset_path is not None:
+        raise InputError(f"{name} names its data itself; leave --dataset {dataset_path} out or import that file")
+    stored = StoredDataset.open(name.removeprefix(PREFIX))
+    return Task(
+        name=name,
+        train=read_split(stored, "train"),
+        validation=read_split(stored, "validation") if stored.has("validation") else None,
+        make_environment=None,
+        score=mean_return,
+        score_name="return",
+    )
+
+
+def read_split(stored: StoredDataset, split: str) -> Any:
+    """A split in memory, every byte checked; one that would take half of the free memory stays on disk."""
+    free = free_memory()
+    if free is not None and stored.nbytes(split) > free // 2:
+        return MappedDataset.open(stored, split)
+    stored.verify(split)
+    return Dataset.from_rows(**{name: np.asarray(array) for name, array in stored.arrays(split).items()})
+
+
+def mean_return(episodes: Sequence[Episode]) -> float:
+    """For an environment that somebody adds to the task."""
+    return sum(episode.total_reward for episode in episodes) / len(episodes)

@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from step_files import flat_steps, write_csv, write_npz
+
+from drol.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DROL_DATA", raising=False)
+    write_npz("steps.npz", flat_steps())
+
+
+def test_a_file_becomes_a_dataset(capsys, tmp_path):
+    assert main(["data", "import", "steps.npz", "--out", "mine"]) == 0
+    out = capsys.readouterr().out
+    assert "60 steps: " in out
+    assert "2 episodes truly end, 2 were cut" in out
+    assert "wrote datasets/mine" in out
+    assert (tmp_path / "datasets" / "mine" / "dataset.json").is_file()
+    assert main(["data", "list"]) == 0
+    assert "files  files/mine" in capsys.readouterr().out
+
+
+def test_columns_are_mapped_with_flags(capsys, tmp_path):
+    steps = flat_steps()
+    columns = {"joint": steps["observations"], "torque": 4 * steps["actions"], "over": steps["terminals"]}
+    write_csv(tmp_path / "log.csv", columns)
+    flags = "--observation joint --action torque_0 torque_1 --end over --ends timeout --fill-reward zero"
+    assert (
+        main(["data", "import", "log.csv", "--out", "log", *flags.split(), "--action-low", "-4", "--action-high", "4"])
+        == 0
+    )
+    assert "0 episodes truly end, 3 were cut" in capsys.readouterr().out
+
+
+MISTAKES = {
+    "no name": (["steps.npz"], "the following arguments are required: --out"),
+    "a name that leads out": (["steps.npz", "--out", "../mine"], "dataset name '../mine' is not allowed"),
+    "a missing file": (["absent.npz", "--out", "mine"], "the file absent.npz does not exist"),
+    "an unknown array": (["steps.npz", "--out", "mine", "--reward", "gain"], "has no 'gain'; it has 'observations'"),
+    "an unclear end": (["steps.npz", "--out", "mine", "--timeout", "none"], "pass --ends terminal or --ends timeout"),
+    "half a box": (["steps.npz", "--out", "mine", "--action-low", "0"], "only one of --action-low and --action-high"),
+    "a small box": (
+        ["steps.npz", "--out", "mine", "--action-low", "0", "--action-high", "0.1"],
+        "outside the box [0, 0.1]",
+    ),
+    "too much": (["steps.npz", "--out", "mine", "--max-bytes", "9"], "--max-bytes allows 9 bytes"),
+    "too much held out": (["steps.npz", "--out", "mine", "--validation", "0.9"], "validation is 0.9; it must be"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_one_line_and_writes_nothing(arguments, message, capsys, tmp_path):
+    assert main(["data", "import", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert printed.err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["steps.npz"]
+
+
+def test_a_nan_is_refused_unless_dropped(capsys):
+    steps = flat_steps()
+    steps["rewards"][3] = np.nan
+    write_npz("bad.npz", steps)
+    assert main(["data", "import", "bad.npz", "--out", "bad"]) == 2
+    assert "rewards has values that are NaN" in capsys.readouterr().err
+    assert main(["data", "import", "bad.npz", "--out", "bad", "--drop-nonfinite"]) == 0

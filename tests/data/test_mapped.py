@@ -1,0 +1,110 @@
+"""A dataset on disk gives bit for bit the batches of the same dataset in memory."""
+
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from toys import random_rows
+
+from drol.data.dataset import Dataset
+from drol.data.mapped import MappedDataset
+from drol.data.store import DatasetWriter, StoredDataset
+
+pytestmark = pytest.mark.usefixtures("quick_compile")
+
+ABOUT = {
+    "action_low": [-1.0, -1.0],
+    "action_high": [1.0, 1.0],
+    "actions_scaled": False,
+    "ends": "flags",
+    "fields": {},
+    "counts": {},
+    "sources": [],
+}
+LENGTHS = (7, 1, 30, 2, 19)
+BATCH = 16
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """The same rows mapped and in memory."""
+    root, rows = tmp_path_factory.mktemp("mapped"), random_rows(LENGTHS)
+    with DatasetWriter("mine", root, validation=0) as writer:
+        writer.append(rows)
+        writer.publish(ABOUT)
+    return MappedDataset.open(StoredDataset.open("mine", root), "train"), Dataset.from_rows(**rows)
+
+
+def assert_equal(found, expected):
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+def test_it_is_the_same_dataset(both):
+    mapped, memory = both
+    assert mapped.size == memory.size == sum(LENGTHS)
+    assert mapped.spec == memory.spec
+    assert mapped.fingerprint() == memory.fingerprint()
+    assert_equal(mapped.take(np.arange(mapped.size)), memory.take(jnp.arange(memory.size)))
+    assert_equal(mapped.sample(jax.random.key(3), BATCH), memory.sample(jax.random.key(3), BATCH))
+
+
+def drawn_in_training(memory, key, step):
+    """As `train_chunk` does it."""
+    batch_key, _ = jax.random.split(jax.random.fold_in(key, step))
+    return memory.sample(batch_key, BATCH)
+
+
+def test_chunks_are_the_batches_of_training(both):
+    mapped, memory = both
+    keys = jnp.stack([jax.random.key(seed) for seed in (0, 7)])
+    chunk = mapped.sample_chunk(keys, 5, 3, BATCH)
+    assert chunk.observation.shape == (2, 3, BATCH, 3)
+    for seed in range(2):
+        alone = mapped.sample_chunk(keys[seed], 5, 3, BATCH)
+        for number in range(3):
+            expected = drawn_in_training(memory, keys[seed], 5 + number)
+            assert_equal(jax.tree.map(lambda leaf, s=seed, n=number: leaf[s, n], chunk), expected)
+            assert_equal(jax.tree.map(lambda leaf, n=number: leaf[n], alone), expected)
+
+
+def test_the_stream_covers_every_update_once(both):
+    mapped, memory = both
+    key = jax.random.key(1)
+    steps = []
+    for first, count, batches in mapped.stream(key, 3, 12, BATCH, 4):
+        assert batches.reward.shape == (4, BATCH)
+        for number in range(count):
+            steps.append(first + number)
+            assert_equal(
+                jax.tree.map(lambda leaf, n=number: leaf[n], batches), drawn_in_training(memory, key, first + number)
+            )
+    assert steps == list(range(3, 13))
+
+
+def test_a_stream_that_is_left_ends_its_thread(both):
+    stream = both[0].stream(jax.random.key(0), 1, 10_000, BATCH, 4)
+    next(stream)
+    stream.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "reading batches"]
+
+
+def test_what_goes_wrong_while_reading_is_raised(both, monkeypatch):
+    def broken(*arguments):
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(both[0], "take", broken)
+    with pytest.raises(OSError, match="the disk is gone"):
+        list(both[0].stream(jax.random.key(0), 1, 10, BATCH, 4))
+
+
+def test_observations_are_standardised_as_they_are_read(both):
+    mapped, memory = both
+    mean, deviation = mapped.moments()
+    np.testing.assert_allclose(mean, memory.observation.mean(0), atol=1e-6)
+    np.testing.assert_allclose(deviation, memory.observation.std(0), atol=1e-6)
+    index = np.arange(mapped.size)
+    assert_equal(mapped.standardised(mean, deviation).take(index), memory.standardised(mean, deviation).take(index))

@@ -1,0 +1,85 @@
+"""The same steps in every format that can be imported."""
+
+import h5py
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+
+COUNT, ENDS, TERMINALS = 60, (9, 19, 34, 59), (9, 34)
+
+
+def flat_steps(seed: int = 0) -> dict[str, np.ndarray]:
+    """Steps by the names of D4RL."""
+    generator = np.random.default_rng(seed)
+    terminals = np.isin(np.arange(COUNT), TERMINALS)
+    return {
+        "observations": generator.normal(size=(COUNT, 3)).astype(np.float32),
+        "actions": generator.uniform(-0.9, 0.9, (COUNT, 2)).astype(np.float32),
+        "rewards": generator.normal(size=COUNT).astype(np.float32),
+        "terminals": terminals,
+        "timeouts": np.isin(np.arange(COUNT), ENDS) & ~terminals,
+    }
+
+
+def episode_numbers() -> np.ndarray:
+    return np.searchsorted(ENDS, np.arange(COUNT))
+
+
+def write_npz(path, steps, save=np.savez):
+    save(path, **steps)
+
+
+def write_compressed(path, steps):
+    np.savez_compressed(path, **steps)
+
+
+def write_hdf5(path, steps):
+    with h5py.File(path, "w") as file:
+        for name, array in steps.items():
+            file.create_dataset(name, data=array, compression="gzip")
+
+
+def write_csv(path, steps):
+    columns = {}
+    for name, array in steps.items():
+        parts = array.T if array.ndim == 2 else [array]
+        for number, part in enumerate(parts):
+            columns[f"{name}_{number}" if array.ndim == 2 else name] = part
+    lines = [",".join(columns)] + [",".join(str(value) for value in row) for row in zip(*columns.values(), strict=True)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def write_parquet(path, steps):
+    columns = {}
+    for name, array in steps.items():
+        if array.ndim == 2:
+            values = pyarrow.array(array.ravel())
+            columns[name] = pyarrow.FixedSizeListArray.from_arrays(values, array.shape[1])
+        else:
+            columns[name] = pyarrow.array(array)
+    pyarrow.parquet.write_table(pyarrow.table(columns), path, row_group_size=17)
+
+
+def write_minari(path, steps):
+    """Groups with one observation more than actions; the extra one is the first of the next episode."""
+    following = np.concatenate((steps["observations"][1:], steps["observations"][:1]))
+    with h5py.File(path, "w") as file:
+        for number, (first, stop) in enumerate(
+            zip((0, *(end + 1 for end in ENDS[:-1])), (end + 1 for end in ENDS), strict=True)
+        ):
+            group = file.create_group(f"episode_{number}")
+            part = slice(first, stop)
+            group["observations"] = np.concatenate((steps["observations"][part], following[stop - 1 : stop]))
+            group["actions"] = steps["actions"][part]
+            group["rewards"] = steps["rewards"][part]
+            group["terminations"] = steps["terminals"][part]
+            group["truncations"] = steps["timeouts"][part]
+
+
+FORMATS = {
+    "npz": ("data.npz", write_npz),
+    "compressed npz": ("data.npz", write_compressed),
+    "hdf5": ("data.hdf5", write_hdf5),
+    "csv": ("data.csv", write_csv),
+    "parquet": ("data.parquet", write_parquet),
+}

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+from step_files import flat_steps, write_npz
+
+from drol.data.dataset import Dataset
+from drol.data.importing import import_files
+from drol.data.mapped import MappedDataset
+from drol.errors import InputError
+from drol.tasks import files, load_task
+from drol.tasks.base import Episode
+
+
+@pytest.fixture
+def stored(tmp_path, monkeypatch):
+    monkeypatch.setenv("DROL_DATA", str(tmp_path / "data"))
+    write_npz(tmp_path / "steps.npz", flat_steps())
+    return import_files([tmp_path / "steps.npz"], "mine", validation=0.5)
+
+
+def test_an_imported_dataset_is_a_task_without_an_environment(stored):
+    assert files.task_names() == ["files/mine"]
+    task = load_task("files/mine")
+    assert isinstance(task.train, Dataset)
+    assert task.make_environment is None
+    assert task.train.size == stored.manifest["splits"]["train"]["transitions"]
+    assert task.validation is not None
+    assert task.validation.size == stored.manifest["splits"]["validation"]["transitions"]
+    assert task.train.fingerprint() == stored.manifest["splits"]["train"]["fingerprint"]
+    assert task.score([Episode(0, 3.0, 5, True), Episode(1, 5.0, 5, True)]) == 4
+
+
+def test_what_does_not_fit_in_memory_stays_on_disk(stored, monkeypatch):
+    in_memory = load_task("files/mine").train
+    monkeypatch.setattr(files, "free_memory", lambda: 1000)
+    train = load_task("files/mine").train
+    assert isinstance(train, MappedDataset)
+    assert train.fingerprint() == in_memory.fingerprint()
+    np.testing.assert_array_equal(train.take(np.arange(9)).reward, in_memory.take(np.arange(9)).reward)
+
+
+def test_damage_is_found_before_training(stored):
+    path = stored.folder / "train" / "reward.npy"
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="does not match its checksum"):
+        load_task("files/mine")
+
+
+def test_unknown_names_and_another_dataset_are_refused(stored, tmp_path):
+    with pytest.raises(InputError, match=r"unknown task 'files/../mine'"):
+        load_task("files/../mine")
+    with pytest.raises(InputError, match="names its data itself; leave --dataset"):
+        load_task("files/mine", tmp_path / "steps.npz")
