@@ -19,8 +19,10 @@ def test_a_file_becomes_a_dataset(capsys, tmp_path):
     assert "2 episodes truly end, 2 were cut" in out
     assert "wrote datasets/mine" in out
     assert (tmp_path / "datasets" / "mine" / "dataset.json").is_file()
-    assert main(["data", "list"]) == 0
-    assert "files  files/mine" in capsys.readouterr().out
+    assert main(["data", "list", "files"]) == 0
+    listed = capsys.readouterr().out
+    assert "files: 1 datasets, 1 tasks, 1 here" in listed
+    assert "files/mine" in listed
 
 
 def test_columns_are_mapped_with_flags(capsys, tmp_path):

@@ -38,6 +38,16 @@ def test_what_does_not_fit_in_memory_stays_on_disk(stored, monkeypatch):
     np.testing.assert_array_equal(train.take(np.arange(9)).reward, in_memory.take(np.arange(9)).reward)
 
 
+def test_datasets_are_listed_even_if_damaged(stored):
+    (entry,) = files.datasets()
+    assert entry.present
+    assert entry.transitions == stored.manifest["splits"]["train"]["transitions"]
+    assert (entry.observation, entry.action) == ("3", 2)
+    (stored.folder / "dataset.json").write_text("{}")
+    (entry,) = files.datasets()
+    assert (entry.name, entry.transitions) == ("files/mine", None)
+
+
 def test_damage_is_found_before_training(stored):
     path = stored.folder / "train" / "reward.npy"
     data = bytearray(path.read_bytes())

@@ -1,5 +1,6 @@
 """Your own data: `files/NAME` is the dataset that `drol data import ... --out NAME` wrote. There is no environment."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,16 +9,46 @@ import numpy as np
 
 from drol.data.arrays import free_memory
 from drol.data.dataset import Dataset
+from drol.data.manifest import MANIFEST
 from drol.data.mapped import MappedDataset
-from drol.data.store import StoredDataset, dataset_names
+from drol.data.store import SPLITS, StoredDataset, data_root, dataset_names
 from drol.errors import InputError
 from drol.tasks.base import Episode, Task
+from drol.tasks.catalogue import DatasetEntry
 
 PREFIX = "files/"
 
 
 def task_names() -> list[str]:
     return [PREFIX + name for name in dataset_names()]
+
+
+def datasets() -> list[DatasetEntry]:
+    """Every imported dataset, for `drol data list`; of one that is damaged only the name is known."""
+    entries = []
+    for name in dataset_names():
+        entry = DatasetEntry(
+            PREFIX + name, (PREFIX + name,), None, "", None, None, (MANIFEST,), data_root() / name, ("import",)
+        )
+        try:
+            stored = StoredDataset.open(name)
+            arrays = stored.arrays("train")
+        except InputError:
+            entries.append(entry)
+            continue
+        shape = arrays["observation"].shape[1:]
+        splits = [split for split in SPLITS if stored.has(split)]
+        entries.append(
+            dataclasses.replace(
+                entry,
+                transitions=stored.manifest["splits"]["train"]["transitions"],
+                observation="x".join(map(str, shape)),
+                action=arrays["action"].shape[1],
+                memory=sum(stored.nbytes(split) for split in splits),
+                files=(MANIFEST, *(f"{split}/{name}.npy" for split in splits for name in arrays)),
+            )
+        )
+    return entries
 
 
 def load(name: str, dataset_path: Path | None = None) -> Task:
