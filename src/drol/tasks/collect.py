@@ -4,6 +4,7 @@ Trajectory n of a collection depends on (seed, n) alone, so the arrays do not de
 their order or on interruptions.
 """
 
+import contextlib
 import dataclasses
 import importlib.metadata
 import multiprocessing
@@ -11,7 +12,6 @@ import os
 import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -180,7 +180,8 @@ class Team:
             for connection in [each for each in self.workers if each not in self.assigned]:
                 if waiting:
                     self.assigned[connection] = waiting.popleft()
-                    connection.send(self.assigned[connection])
+                    with contextlib.suppress(OSError):  # it is dead; waiting for its answer says so
+                        connection.send(self.assigned[connection])
             for ready in wait(list(self.assigned)):
                 assert isinstance(ready, Connection)
                 number = self.assigned.pop(ready)
@@ -222,7 +223,7 @@ class Team:
         return process.exitcode
 
 
-@contextmanager
+@contextlib.contextmanager
 def childhood() -> Iterator[None]:
     """What a process inherits: one thread for NumPy, and deafness to Ctrl-C, which the parent answers for all."""
     before: Mapping[str, Any] = {name: os.environ.get(name) for name in ONE_THREAD}

@@ -1,6 +1,5 @@
 """The process that collects trajectories, one after another. It imports no jax and ends with its parent."""
 
-import functools
 import multiprocessing
 import os
 import sys
@@ -15,6 +14,8 @@ import numpy as np
 from drol.tasks.collect_files import Parts
 from drol.tasks.collect_recipes import Recipe
 from drol.tasks.experts import Expert
+
+Arrays = dict[str, np.ndarray]
 
 
 class Collected(NamedTuple):
@@ -34,6 +35,9 @@ class Failed(NamedTuple):
 def serve(connection: Connection, recipe: Recipe, experts: tuple[Expert, ...], seed: int, folder: Path) -> None:
     """Collect the trajectories whose numbers arrive, until the other side closes the connection."""
     threading.Thread(target=end_with_parent, daemon=True).start()
+    if sys.platform == "linux":
+        # Read when mujoco is imported: pictures without a screen, or none at all and no search for a screen.
+        os.environ.setdefault("MUJOCO_GL", "egl" if recipe.visual else "disable")
     collect_one = None
     while True:
         try:
@@ -50,30 +54,25 @@ def serve(connection: Connection, recipe: Recipe, experts: tuple[Expert, ...], s
         connection.send(answer)
 
 
-def prepare(
-    recipe: Recipe, experts: tuple[Expert, ...] = ()
-) -> Callable[[np.random.SeedSequence], dict[str, np.ndarray]]:
+def prepare(recipe: Recipe, experts: tuple[Expert, ...] = ()) -> Callable[[np.random.SeedSequence], Arrays]:
     """Make the environment; a function from a seed to a trajectory."""
-    if (
-        sys.platform == "linux"
-    ):  # read when mujoco is imported: pictures without a screen, or none and no search for one
-        os.environ.setdefault("MUJOCO_GL", "egl" if recipe.visual else "disable")
-    from drol.tasks import collect_manipulation, collect_mazes, collect_soccer
+    from drol.tasks.collect_manipulation import make_table, play
+    from drol.tasks.collect_mazes import walk
+    from drol.tasks.collect_soccer import play_soccer
     from drol.tasks.environments import make_ogbench
 
-    if recipe.body == "arm":
-        return functools.partial(call, collect_manipulation.play, collect_manipulation.make_table(recipe), (recipe,))
-    environment = make_ogbench(recipe.environment)
-    if recipe.body == "soccer":
-        dribblers = [expert for expert in experts if expert.input == "ogbench-ball"]
-        walkers = [expert for expert in experts if expert.input != "ogbench-ball"]
-        pair = (walkers[0], dribblers[0] if dribblers else None)
-        return functools.partial(call, collect_soccer.play_soccer, environment, (recipe, *pair))
-    return functools.partial(call, collect_mazes.walk, environment, (recipe, *experts))
+    environment = make_table(recipe) if recipe.body == "arm" else make_ogbench(recipe.environment)
+    dribblers = [expert for expert in experts if expert.input == "ogbench-ball"]
+    walkers = [expert for expert in experts if expert.input != "ogbench-ball"]
 
+    def collect_one(seed: np.random.SeedSequence) -> Arrays:
+        if recipe.body == "arm":
+            return play(environment, seed, recipe)
+        if recipe.body == "soccer":
+            return play_soccer(environment, seed, recipe, walkers[0], dribblers[0] if dribblers else None)
+        return walk(environment, seed, recipe, walkers[0] if walkers else None)
 
-def call(function: Callable, environment: object, settings: tuple, seed: np.random.SeedSequence) -> dict:
-    return function(environment, seed, *settings)
+    return collect_one
 
 
 def end_with_parent() -> None:

@@ -153,12 +153,13 @@ def make_expert(
     arrays: Mapping[str, np.ndarray], *, activation: str, output: str, input: str, direction_scale: float, where: str
 ) -> Expert:
     """A policy of arrays that fit together, or one line that says which does not."""
-    number = sum(name.startswith("kernel_") for name in arrays)
-    names = [f"{kind}_{layer}" for layer in range(number) for kind in ("kernel", "bias")]
-    odd = sorted(arrays.keys() ^ set(names) - set(SCALES) & arrays.keys() if number else {"kernel_0"})
+    number = max(1, sum(name.startswith("kernel_") for name in arrays))
+    layers = {f"{kind}_{layer}" for layer in range(number) for kind in ("kernel", "bias")}
+    odd = sorted((layers - arrays.keys()) | (arrays.keys() - layers - set(SCALES)))
     if odd:
         raise InputError(
-            f"{where} must hold kernel_0, bias_0, kernel_1, ... and perhaps {', '.join(SCALES)}; see {odd}"
+            f"{where} must hold kernel_0, bias_0, kernel_1, ... and perhaps {', '.join(SCALES)}; "
+            f"{', '.join(odd)} is missing or not one of them"
         )
     size = arrays["kernel_0"].shape[0] if arrays["kernel_0"].ndim == 2 else 0
     first = size
