@@ -108,3 +108,15 @@ def test_observations_are_standardised_as_they_are_read(both):
     np.testing.assert_allclose(deviation, memory.observation.std(0), atol=1e-6)
     index = np.arange(mapped.size)
     assert_equal(mapped.standardised(mean, deviation).take(index), memory.standardised(mean, deviation).take(index))
+
+
+def test_some_transitions_in_memory_are_those_of_the_file(both):
+    mapped, memory = both
+    few = mapped.some(5)
+    assert few.size == 5
+    expected = memory.take(jnp.asarray([0, 14, 29, 43, 58]))
+    found = few.take(jnp.arange(5))
+    for name in ("observation", "action", "reward", "continues", "next_observation"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert not found.next_action_known.any()
+    assert mapped.some(1000).size == memory.size

@@ -17,6 +17,7 @@ import numpy as np
 from jax import Array
 
 from drol.data.check import Moments
+from drol.data.dataset import Dataset
 from drol.data.images import check_standardisable
 from drol.data.store import StoredDataset
 from drol.types import Spec, Transition
@@ -103,6 +104,18 @@ class MappedDataset:
             next_action_known=np.float32(1) - gather("last", row + 1),  # type: ignore[arg-type]
         )
         return batch
+
+    def some(self, count: int) -> Dataset:
+        """Transitions from all over the file, as many as asked for, in memory; their next actions are left out."""
+        batch = self.take(np.linspace(0, self.size - 1, min(count, self.size)).astype(np.int64))
+        second = np.arange(2 * len(batch.action)) % 2 == 1  # every transition is an episode of two rows
+
+        def twice(array: Any) -> np.ndarray:
+            return np.repeat(np.asarray(array), 2, 0)
+
+        observation = twice(batch.observation)
+        observation[second] = batch.next_observation
+        return Dataset.from_rows(observation, twice(batch.action), twice(batch.reward), twice(batch.continues), second)
 
     def sample(self, key: Array, batch_size: int) -> Transition:
         """The batch that `Dataset.sample` gives for this key."""

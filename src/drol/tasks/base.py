@@ -43,7 +43,7 @@ class Task:
     """A dataset and, where there is one, the simulator that tells how good a policy is."""
 
     name: str
-    train: Dataset
+    train: Dataset  # or, where it does not fit in memory, a MappedDataset that gives the same batches
     validation: Dataset | None
     make_environment: Callable[[], Any] | None  # a gymnasium environment; None: there is only data
     score: Callable[[Sequence[Episode]], float]

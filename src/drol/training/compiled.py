@@ -10,7 +10,7 @@ from jax import Array
 
 from drol.algorithms.base import Algorithm
 from drol.data.dataset import Dataset
-from drol.types import Metrics, Spec
+from drol.types import Metrics, Spec, Transition
 
 # XLA's newer library of CPU kernels runs these matrix products slower than the one before it: one update at the
 # paper's size took 110 ms with it and 85 ms without (docs/performance.md).
@@ -96,6 +96,35 @@ def train_chunk(
         return jax.lax.fori_loop(first_step, last_step + 1, one_update, (state, total))
 
     return over_seeds(train_one_seed, states, totals, keys)
+
+
+@fast_jit(donate_argnames=("states", "totals"))
+def train_batches(
+    algorithm: Algorithm,
+    states: Any,
+    totals: Metrics,
+    batches: Transition,
+    keys: Array,
+    first_step: Array | int,
+    begin: Array | int,
+    end: Array | int,
+) -> tuple[Any, Metrics]:
+    """`train_chunk` for batches [seed, number, batch, ...] that were drawn before, of which `begin` to `end` are used.
+
+    `first_step` is the step of number 0.
+    """
+
+    def train_one_seed(state: Any, total: Metrics, batches: Transition, key: Array) -> tuple[Any, Metrics]:
+        def one_update(number: Array, carry: tuple[Any, Metrics]) -> tuple[Any, Metrics]:
+            state, total = carry
+            _, update_key = jax.random.split(jax.random.fold_in(key, first_step + number))
+            batch = jax.tree.map(lambda leaf: leaf[number], batches)
+            state, metrics = algorithm.update(state, batch, update_key)
+            return state, jax.tree.map(jnp.add, total, metrics)
+
+        return jax.lax.fori_loop(begin, end, one_update, (state, total))
+
+    return over_seeds(train_one_seed, states, totals, batches, keys)
 
 
 @fast_jit()

@@ -31,10 +31,13 @@ class Standardisation(eqx.Module):
 
     @classmethod
     def of(cls, observation: Array, scale: float = 1.0) -> Self:
-        """To deviation `scale` over the rows of a dataset; a dimension that never changes is only shifted. Images are refused."""
+        """To deviation `scale` over the rows of a dataset; a constant dimension is only shifted, images are refused."""
         check_standardisable(observation)
-        deviation = observation.std(0)
-        return cls(observation.mean(0), jnp.where(deviation < 1e-6, 1.0, deviation) / scale)
+        return cls.from_moments(observation.mean(0), observation.std(0), scale)
+
+    @classmethod
+    def from_moments(cls, mean: Array | np.ndarray, deviation: Array | np.ndarray, scale: float = 1.0) -> Self:
+        return cls(jnp.asarray(mean), jnp.where(deviation < 1e-6, 1.0, deviation) / scale)
 
 
 class Policy(eqx.Module):

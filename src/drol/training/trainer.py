@@ -12,19 +12,21 @@ import jax
 import numpy as np
 
 from drol.data.dataset import Dataset
+from drol.data.mapped import MappedDataset
 from drol.errors import InputError
 from drol.runs.checkpoints import newest_valid, save_tree, step_name
 from drol.runs.directory import RunDirectory
 from drol.tasks import load_task
 from drol.tasks.base import Task
 from drol.training.circumstances import circumstances
-from drol.training.compiled import diagnose_seeds, init_seeds, seed_keys, train_chunk, zero_totals
+from drol.training.compiled import diagnose_seeds, init_seeds, seed_keys, zero_totals
 from drol.training.config import GROWING, RunConfig, differences
 from drol.training.evaluation import Evaluator
 from drol.training.online import Interaction, online_update
 from drol.training.policy import Policy, Standardisation, save_policies
 from drol.training.progress import Display
 from drol.training.signals import Stop, requested_stop
+from drol.training.updates import Updates, in_memory
 
 CHUNK_SECONDS = 1.0  # a chunk of updates aims at this, so that progress shows and a signal is heeded
 
@@ -85,17 +87,14 @@ class Run:
         self.config, self.directory, self.task, self.processes = config, directory, task, processes
         self.algorithm = config.algorithm
         self.spec = task.train.spec
-        self.standardisation = (
-            Standardisation.of(task.train.observation, config.observation_scale)
-            if config.standardise_observations
-            else Standardisation.identity(self.spec)
-        )
+        self.standardisation = self.standardise()
         self.check_same_data()
         self.dataset = self.prepare(task.train)
-        self.validation = self.prepare(task.validation) if task.validation else None
+        self.validation = in_memory(self.prepare(task.validation)) if task.validation else None
         self.keys = seed_keys(config.seeds)
         self.states = init_seeds(self.algorithm, self.keys, self.spec)
-        self.totals = zero_totals(self.algorithm, self.states, self.dataset, self.keys)
+        self.updates = Updates(self.algorithm, self.dataset, self.keys, config.steps)
+        self.totals = zero_totals(self.algorithm, self.states, self.updates.in_memory, self.keys)
         self.logged_step = 0  # the totals are of the updates after this one
         self.interaction = self.make_interaction()
         self.step, self.messages = self.resume()
@@ -112,7 +111,15 @@ class Run:
                     f"the data of {self.task.name} is not what the run in {self.directory.path} began with"
                 )
 
-    def prepare(self, dataset: Dataset) -> Dataset:
+    def standardise(self) -> Standardisation:
+        if not self.config.standardise_observations:
+            return Standardisation.identity(self.spec)
+        train: Any = self.task.train
+        if isinstance(train, MappedDataset):
+            return Standardisation.from_moments(*train.moments(), self.config.observation_scale)
+        return Standardisation.of(train.observation, self.config.observation_scale)
+
+    def prepare(self, dataset: Any) -> Any:
         if not self.config.standardise_observations:
             return dataset
         return dataset.standardised(self.standardisation.mean, self.standardisation.deviation)
@@ -143,6 +150,7 @@ class Run:
             return None
         if self.task.make_environment is None:
             raise InputError(f"--online-steps needs an environment, and {self.task.name} has only data")
+        assert isinstance(self.dataset, Dataset), "data on disk comes without an environment"
         return Interaction(
             self.config, self.task, self.dataset, self.standardisation, self.directory.log_online_episode
         )
@@ -207,9 +215,7 @@ class Run:
         """Run one chunk, not past the boundary and about a second long."""
         last_step = min(boundary, self.step + max(1, round(self.display.rate * CHUNK_SECONDS)))
         start = time.monotonic()
-        self.states, self.totals = train_chunk(
-            self.algorithm, self.states, self.totals, self.dataset, self.keys, self.step + 1, last_step
-        )
+        self.states, self.totals = self.updates.run(self.states, self.totals, self.step + 1, last_step)
         jax.block_until_ready(self.totals)
         self.step = last_step
         self.display.advance(self.step, time.monotonic() - start)
@@ -234,7 +240,7 @@ class Run:
         """Write the mean metrics since the last log and the diagnostics of this step; stop if one is not a number."""
         updates = self.step - self.logged_step
         means = {name: np.asarray(total) / np.float32(updates) for name, total in self.totals.items()}
-        diagnostics = diagnose_seeds(self.algorithm, self.states, self.dataset, self.keys, self.step)
+        diagnostics = diagnose_seeds(self.algorithm, self.states, self.updates.in_memory, self.keys, self.step)
         rows = self.rows(means | {f"diagnostics/{name}": value for name, value in diagnostics.items()})
         for row in rows:
             broken = [name for name, value in row.items() if not math.isfinite(value)]
