@@ -16,9 +16,9 @@ import numpy as np
 
 from drol.data.arrays import read_npz
 from drol.tasks.base import Episode
-from drol.tasks.d4rl import REFERENCE_RETURNS, normalised_score
 from drol.tasks.d4rl_collect import AntWalker, Guide, HandExpert, replay_door
 from drol.tasks.d4rl_environments import MAPS, make_adroit, make_antmaze
+from drol.tasks.d4rl_loading import REFERENCE_RETURNS, normalised_score
 
 
 def expert_episodes(hand_task: str, expert: HandExpert, episodes: int, drawn: bool) -> list[Episode]:

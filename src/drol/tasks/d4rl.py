@@ -1,18 +1,17 @@
-"""The 18 D4RL tasks of the paper: their published files, environments on current MuJoCo, and normalised scores."""
+"""The 18 D4RL tasks of the paper, by their official names. No jax here: names and addresses are cheap to list."""
 
-import functools
 import os
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from drol.data.dataset import Dataset
 from drol.data.hdf5 import read_hdf5
 from drol.errors import InputError
-from drol.tasks.base import Episode, Maze, Task
-from drol.tasks.d4rl_environments import GOAL_CELLS, GOAL_RADIUS, MAPS, UNIT, make_adroit, make_antmaze
+from drol.tasks.catalogue import DatasetEntry
+
+if TYPE_CHECKING:
+    from drol.tasks.base import Task
 
 SERVER = "http://rail.eecs.berkeley.edu/datasets/offline_rl"
 ANTMAZE_FILES = {  # task: maze, whether starts and goals vary
@@ -23,21 +22,12 @@ ANTMAZE_FILES = {  # task: maze, whether starts and goals vary
     "antmaze-large-play-v2": "hardest-maze_noisy_multistart_True_multigoal_False",
     "antmaze-large-diverse-v2": "hardest-maze_noisy_multistart_True_multigoal_True",
 }
-ADROIT_FILES = [
-    f"{hand_task}-{data}-v1"
-    for hand_task in ("pen", "door", "hammer", "relocate")
-    for data in ("human", "cloned", "expert")
-]
+SIZES = {"antmaze": (29, 8), "pen": (45, 24), "door": (39, 28), "hammer": (46, 26), "relocate": (39, 30)}
+HUMAN_ROWS = {"pen": 5_000, "door": 6_729, "hammer": 11_310, "relocate": 9_942}  # the other sets are large
+ADROIT_TASKS = [f"{kind}-{data}-v1" for kind in HUMAN_ROWS for data in ("human", "cloned", "expert")]
 DATASET_URLS = {
     **{task: f"{SERVER}/ant_maze_v2/Ant_maze_{file}_sparse_fixed.hdf5" for task, file in ANTMAZE_FILES.items()},
-    **{task: f"{SERVER}/hand_dapg_v1/{task}.hdf5" for task in ADROIT_FILES},
-}
-REFERENCE_RETURNS = {  # of a random policy and of the expert; they are 0 and 100 on the normalised scale
-    "antmaze": (0.0, 1.0),
-    "pen": (96.262799, 3076.8331017826877),
-    "door": (-56.512833, 2880.5693087298737),
-    "hammer": (-274.856578, 12794.134825156867),
-    "relocate": (-6.425911, 4233.877797728884),
+    **{task: f"{SERVER}/hand_dapg_v1/{task}.hdf5" for task in ADROIT_TASKS},
 }
 
 
@@ -45,54 +35,66 @@ def task_names() -> list[str]:
     return list(DATASET_URLS)
 
 
-def load(name: str, dataset_path: Path | None = None) -> Task:
-    kind, variant, *_ = name.split("-")
-    path = dataset_path or find_dataset(name)
-    antmaze = kind == "antmaze"
-    make: Callable[[], Any] = (
-        functools.partial(make_antmaze, variant) if antmaze else functools.partial(make_adroit, kind)
-    )
-    environment = make()
-    sizes = environment.observation_space.shape[0], environment.action_space.shape[0]
-    environment.close()
-    train = read_dataset(path, antmaze)
-    if sizes != (train.spec.observation_size, train.spec.action_size):
-        raise InputError(
-            f"dataset file {path} has observations of {train.spec.observation_size} and actions of "
-            f"{train.spec.action_size} numbers; those of {name} have {sizes[0]} and {sizes[1]}"
+def load(name: str, dataset_path: Path | None = None) -> "Task":
+    from drol.tasks.d4rl_loading import load_d4rl_task
+
+    return load_d4rl_task(name, dataset_path or find_dataset(name))
+
+
+def datasets() -> list[DatasetEntry]:
+    """Every dataset; the number of transitions is that of rows in the published file, to the thousand."""
+    entries = []
+    for name in DATASET_URLS:
+        kind = name.split("-")[0]
+        rows = HUMAN_ROWS[kind] if "human" in name else 500_000 if kind == "pen" else 1_000_000
+        observation, action = SIZES[kind]
+        entries.append(
+            DatasetEntry(
+                name=name,
+                tasks=(name,),
+                transitions=rows,
+                observation=str(observation),
+                action=action,
+                memory=rows * (4 * (observation + action) + 13),
+                files=(file_name(name),),
+                folder=download_folder(),
+                ways=("download", "--dataset"),
+            )
         )
-    return Task(
-        name=name,
-        train=train,
-        validation=None,
-        make_environment=make,
-        score=functools.partial(normalised_score, *REFERENCE_RETURNS[kind]),
-        score_name="success (%)" if antmaze else "normalised score",
-        maze=draw_maze(variant) if antmaze else None,
-    )
+    return entries
 
 
-def dataset_folder() -> Path:
+def file_name(name: str) -> str:
+    return DATASET_URLS[name].rsplit("/", 1)[1]
+
+
+def download_folder() -> Path:
     """Where D4RL keeps its files."""
     return Path(os.environ.get("D4RL_DATASET_DIR") or "~/.d4rl/datasets").expanduser()
 
 
+def file_addresses(name: str) -> list[str]:
+    """Where a file is published."""
+    return [url for url in DATASET_URLS.values() if url.endswith(f"/{name}")]
+
+
 def find_dataset(name: str) -> Path:
-    path = dataset_folder() / DATASET_URLS[name].rsplit("/", 1)[1]
+    path = download_folder() / file_name(name)
     if not path.is_file():
         raise InputError(
-            f"the dataset {path.name} of {name} is not in {path.parent}; put D4RL's file there or name it with --dataset"
+            f"the dataset {path.name} of {name} is not in {path.parent}; get it with "
+            f"`drol data download {name}`, put it there, or name a file with --dataset"
         )
     return path
 
 
-def read_dataset(path: Path, antmaze: bool) -> Dataset:
-    """The transitions of a D4RL file as the FQL family prepares them.
+def check_file(path: Path) -> None:
+    """Refuse a file that is not a whole D4RL dataset."""
+    read_rows(path)
 
-    The next observation of a row is the row after it; a row with a timeout, and the last of the file, are no
-    transition. Antmaze pays one less: -1 before the goal and 0 there. Its walks go on after the goal was reached,
-    where D4RL has put a terminal; a terminal of the hand ends the trajectory too.
-    """
+
+def read_rows(path: Path) -> dict[str, np.ndarray]:
+    """The rows of a D4RL file: float32, flags as booleans, one number for each row where one is meant."""
     rows = read_hdf5(path, ("observations", "actions", "rewards", "terminals", "timeouts"))
     for name in ("rewards", "terminals", "timeouts"):
         if rows[name].ndim == 2 and rows[name].shape[1] == 1:
@@ -100,51 +102,7 @@ def read_dataset(path: Path, antmaze: bool) -> Dataset:
     if len({array.shape[:1] for array in rows.values()}) != 1 or rows["timeouts"].ndim != 1:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in rows.items())
         raise InputError(f"dataset file {path} has arrays of different lengths ({shapes}); they must be equal")
-    rewards = rows["rewards"].astype(np.float32, copy=False)
-    last = rows["timeouts"].astype(bool)
-    if len(last) < 2:
-        raise InputError(f"dataset file {path} has {len(last)} rows; a transition needs two")
-    last[-1] = True
-    arrays = {
-        "observation": rows["observations"],
-        "action": np.clip(rows["actions"], -1, 1, out=rows["actions"]),
-        "reward": rewards - 1 if antmaze else rewards,
-        "continues": 1 - rows["terminals"].astype(np.float32),
-        "last": last,
-    }
-    if not antmaze:
-        arrays = end_at_terminals(arrays)
-    return Dataset.from_rows(**arrays)
-
-
-def end_at_terminals(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Insert a last row after each transition where the task ended; its observation is that of the row that follows."""
-    ends = np.flatnonzero((arrays["continues"][:-1] == 0) & ~arrays["last"][:-1] & ~arrays["last"][1:])
-    if not len(ends):
-        return arrays
-    source = np.insert(np.arange(len(arrays["last"])), ends + 1, ends + 1)
-    arrays = {name: array[source] for name, array in arrays.items()}
-    arrays["last"][ends + 1 + np.arange(len(ends))] = True
-    return arrays
-
-
-def normalised_score(random_return: float, expert_return: float, episodes: Sequence[Episode]) -> float:
-    """Mean of 100 (return - random) / (expert - random); an episode whose environment broke counts 0."""
-    scores = [
-        0.0 if episode.failure else 100 * (episode.total_reward - random_return) / (expert_return - random_return)
-        for episode in episodes
-    ]
-    return sum(scores) / len(scores)
-
-
-def draw_maze(maze: str) -> Maze:
-    """The map, with a disc that holds all that can be a goal: a square of 1.5 beyond the centre of the goal's cell."""
-    row, column = GOAL_CELLS[maze]
-    return Maze(
-        walls=np.asarray([[character == "#" for character in line] for line in MAPS[maze]]),
-        unit=UNIT,
-        offset=(UNIT, UNIT),
-        start=(0.0, 0.0),
-        goal=(UNIT * (column - 1) + 0.75, UNIT * (row - 1) + 0.75),
-        goal_radius=GOAL_RADIUS + 0.75 * 2**0.5,
-    )
+    if len(rows["timeouts"]) < 2:
+        raise InputError(f"dataset file {path} has {len(rows['timeouts'])} rows; a transition needs two")
+    kinds = {"terminals": bool, "timeouts": bool}
+    return {name: array.astype(kinds.get(name, np.float32), copy=False) for name, array in rows.items()}

@@ -1,4 +1,4 @@
-"""Make D4RL's environments on current MuJoCo. Nothing here imports jax; the simulators are imported when one is made."""
+"""Make D4RL's environments on current MuJoCo. No jax here; the simulators are imported when one is made."""
 
 from typing import Any
 
