@@ -120,3 +120,12 @@ def test_some_transitions_in_memory_are_those_of_the_file(both):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     assert not found.next_action_known.any()
     assert mapped.some(1000).size == memory.size
+
+
+def test_the_first_trajectories_in_memory_are_whole(both):
+    mapped, memory = both
+    for rows, size in ((1, 7), (10, 8), (40, 8), (41, 38), (10_000, sum(LENGTHS))):
+        found = mapped.first(rows)
+        assert found.size == size
+        assert_equal(found.take(jnp.arange(size - 1)), memory.take(jnp.arange(size - 1)))
+        assert found.last[-1]

@@ -336,7 +336,12 @@ def test_going_on_under_other_circumstances_is_noted(copy, monkeypatch, capsys):
 def test_a_task_without_an_environment_trains(tmp_path):
     outcome = run(tmp_path / "run", tiny_task(None))
     assert (outcome.step, outcome.scores) == (12, None)
-    assert outcome.directory.read_evaluations() == []
+    rows = outcome.directory.read_evaluations()
+    assert steps(rows) == [(step, seed) for step in (0, 6, 12) for seed in (0, 7)]
+    for row in rows:
+        assert "score" not in row
+        assert row["offline"]["single_sample_error"] >= row["offline"]["routed_bc_loss"] > 0
+        assert 0 <= row["offline"]["outside_support"] <= 1
     assert steps(outcome.directory.read_metrics())[-1] == (12, 7)
     assert saved_steps(outcome.directory.policies) == [0, 6, 12]
     assert run(tmp_path / "run", tiny_task(None)).scores is None

@@ -105,6 +105,14 @@ class MappedDataset:
         )
         return batch
 
+    def first(self, rows: int) -> Dataset:
+        """The leading trajectories, as many as fit in a number of rows but at least one, in memory."""
+        ends = self.transitions_before_end + np.arange(len(self.transitions_before_end))
+        fitting = max(int(np.searchsorted(ends, rows)), 1)
+        kept = slice(int(ends[fitting - 1]) + 1)
+        dataset = Dataset.from_rows(**{name: np.array(array[kept]) for name, array in self.arrays.items()})
+        return dataset if self.standardisation is None else dataset.standardised(*self.standardisation)
+
     def some(self, count: int) -> Dataset:
         """Transitions from all over the file, as many as asked for, in memory; their next actions are left out."""
         batch = self.take(np.linspace(0, self.size - 1, min(count, self.size)).astype(np.int64))

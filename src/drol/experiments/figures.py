@@ -211,7 +211,8 @@ def metric_panels(metrics: Sequence[dict[str, Any]], panels: Sequence[tuple[str,
                 [row["step"] for row in rows], [row[name] for row in rows], color=SERIES[index % len(SERIES)], lw=1.6
             )
         axes.set(title=title, xlabel="updates")
-        axes.set_ylim(bottom=0)
+        if all(row[name] >= 0 for row in metrics):
+            axes.set_ylim(bottom=0)
         axes.xaxis.set_major_formatter(thousands)
     return figure
 

@@ -25,13 +25,22 @@ ROUTING = (
     ("diagnostics/candidate_divergence", "centroid divergence"),
 )
 
+OFFLINE = (
+    ("single_sample_error", "held-out error of one action"),
+    ("routed_bc_loss", "of the nearest of 16"),
+    ("outside_support", "share outside the support"),
+)
+ONLINE = (("return", "return of each episode"), ("length", "steps of each episode"))
+
 
 def write_report(directory: RunDirectory) -> Path:
     """Draw the figures of a run and write `report.html`."""
     config = directory.read_config()
     run = config["run"]
     task = load_task(run["task"], Path(run["dataset"]) if run["dataset"] else None)
-    evaluations, metrics = directory.read_evaluations(), directory.read_metrics()
+    metrics, judged = directory.read_metrics(), directory.read_evaluations()
+    evaluations = [row for row in judged if "score" in row]
+    offline = [{"step": row["step"], "seed": row["seed"], **row["offline"]} for row in judged if "offline" in row]
     sections = []
     if evaluations:
         sections.append(
@@ -39,6 +48,11 @@ def write_report(directory: RunDirectory) -> Path:
         )
         if task.maze:
             sections.append(("In the maze", MAZE_CAPTION, [("maze", maze_figure(directory, task, evaluations))]))
+    if offline:
+        sections.append(("On held-out data", OFFLINE_CAPTION, [("offline", figures.metric_panels(offline, OFFLINE))]))
+    online = directory.read_online_episodes()
+    if online:
+        sections.append(("Fine-tuning", ONLINE_CAPTION, [("online", figures.metric_panels(online, ONLINE))]))
     if task.maze and task.train.spec.action_size == 2 and evaluations:
         sections.append(("Candidates and their cells", CELLS_CAPTION, cell_figures(directory, task, run["seeds"][0])))
     panels = [panel for panel in ROUTING if metrics and panel[0] in metrics[0]]
@@ -59,6 +73,12 @@ def write_report(directory: RunDirectory) -> Path:
 
 CURVE_CAPTION = "One latent, one pass for each action: the policy as the paper tests it. A point is one evaluation."
 MAZE_CAPTION = "Evaluation episodes of the first seed before, during and after training, from the same starts."
+OFFLINE_CAPTION = (
+    "No simulator, so the policy is judged by data that it was not trained on: how far its actions are from those "
+    "taken there (squared, for each action dimension), and how many are farther from the actions of similar states than "
+    "all but 5% of the data's own. `drol evaluate --offline` says more."
+)
+ONLINE_CAPTION = "Episodes that the policy played while it went on learning from them."
 CELLS_CAPTION = (
     "The square is every possible action. Green dots are 16 candidates of the policy, each in its Voronoi cell: a "
     "data action (grey dots are those taken near this state) trains only the candidate whose cell it falls in. "
@@ -74,7 +94,7 @@ ROUTING_CAPTION = (
 def headline(evaluations: list[dict[str, Any]], extra: list[dict[str, Any]], task: Task) -> str:
     """The last score of each seed, with what its number of episodes leaves open."""
     if not evaluations:
-        return "<p class='lead'>no environment: this run was trained and logged, not scored</p>"
+        return "<p class='lead'>no simulator: this run was judged by held-out data, not scored</p>"
     last = max(row["step"] for row in evaluations)
     rows = [("one pass", row) for row in evaluations if row["step"] == last]
     rows += [(f"best of {row['best_of']}", row) for row in extra if row["step"] == last]

@@ -1,5 +1,6 @@
 """The host loop: chunk, log, evaluate, save; resumed by running it again."""
 
+import functools
 import math
 import time
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ from drol.training.online import Interaction, online_update
 from drol.training.policy import Policy, Standardisation, save_policies
 from drol.training.progress import Display
 from drol.training.signals import Stop, requested_stop
+from drol.training.support import HeldOut, hold_out, offline_scores
 from drol.training.updates import Updates, in_memory
 
 CHUNK_SECONDS = 1.0  # a chunk of updates aims at this, so that progress shows and a signal is heeded
@@ -193,12 +195,13 @@ class Run:
                     self.save()
         if scores is None:
             rows = self.directory.read_evaluations()
-            scores = [row["score"] for row in rows if row["step"] == max(each["step"] for each in rows)] or None
+            newest = max((row["step"] for row in rows), default=0)
+            scores = [row["score"] for row in rows if row["step"] == newest and "score" in row] or None
         return Outcome(self.directory, self.step, self.saved_step, scores, stop.signal)
 
     def evaluator(self) -> Any:
         if self.task.make_environment is None:
-            return NoEvaluator()
+            return nullcontext()
         return Evaluator(self.task.make_environment, self.processes, keep_positions=self.task.maze is not None)
 
     def due(self, interval: int) -> bool:
@@ -241,8 +244,9 @@ class Run:
         updates = self.step - self.logged_step
         means = {name: np.asarray(total) / np.float32(updates) for name, total in self.totals.items()}
         diagnostics = diagnose_seeds(self.algorithm, self.states, self.updates.in_memory, self.keys, self.step)
-        rows = self.rows(means | {f"diagnostics/{name}": value for name, value in diagnostics.items()})
-        for row in rows:
+        metrics = means | {f"diagnostics/{name}": value for name, value in diagnostics.items()}
+        for seed, values in zip(self.config.seeds, per_seed(metrics, len(self.config.seeds)), strict=True):
+            row = {"step": self.step, "seed": seed, **values}
             broken = [name for name, value in row.items() if not math.isfinite(value)]
             if broken:
                 raise Diverged(
@@ -253,51 +257,50 @@ class Run:
         self.totals = jax.tree.map(lambda total: total * 0, self.totals)
         self.logged_step = self.step
 
-    def rows(self, metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
-        values = {name: np.asarray(value) for name, value in metrics.items()}
-        return [
-            {"step": self.step, "seed": seed, **{name: float(value[index]) for name, value in values.items()}}
-            for index, seed in enumerate(self.config.seeds)
-        ]
-
-    def evaluate(self, evaluator: Any) -> list[float] | None:
-        """Save the policies and run their episodes."""
+    def evaluate(self, evaluator: Evaluator | None) -> list[float] | None:
+        """Save the policies and judge them, by episodes or, without an environment, by held-out data; their scores."""
         self.save_policies()
         scores = []
-        validation = (
-            self.rows(diagnose_seeds(self.algorithm, self.states, self.validation, self.keys, self.step))
-            if self.validation
-            else [{}] * len(self.config.seeds)
-        )
+        validation = [{}] * len(self.config.seeds)
+        if self.validation:
+            metrics = diagnose_seeds(self.algorithm, self.states, self.validation, self.keys, self.step)
+            validation = per_seed(metrics, len(self.config.seeds))
         for index, seed in enumerate(self.config.seeds):
             policy = Policy(
                 self.algorithm, jax.tree.map(lambda leaf, i=index: leaf[i], self.states.policy), self.standardisation
             )
             start = time.monotonic()
-            episodes = evaluator.run(policy, self.config.evaluation_episodes, self.config.evaluation_seed)
-            if not episodes:
-                return None
-            scores.append(self.task.score(episodes))
-            failures = [episode.failure for episode in episodes if episode.failure]
-            if failures:
-                self.display.note(f"{len(failures)} of {len(episodes)} episodes failed: {failures[0]}")
-            self.directory.log_evaluation(
-                {
-                    "step": self.step,
-                    "seed": seed,
-                    "score": scores[-1],
-                    "seconds": round(time.monotonic() - start, 2),
-                    "validation": {
-                        name: value for name, value in validation[index].items() if name not in ("step", "seed")
-                    },
-                    "episodes": [episode.to_dict() for episode in episodes],
-                }
-            )
-            positions = [episode.positions for episode in episodes if episode.positions is not None]
-            if len(positions) == len(episodes):
-                self.directory.save_trajectories(self.step, seed, positions)
-        self.display.show_score(self.step, scores)
-        return scores
+            found = self.play(policy, seed, evaluator) if evaluator else self.judge_by_data(policy)
+            scores += [found["score"]] if "score" in found else []
+            row = {"step": self.step, "seed": seed, "seconds": round(time.monotonic() - start, 2)}
+            self.directory.log_evaluation(row | {"validation": validation[index]} | found)
+        if scores:
+            self.display.show_score(self.step, scores)
+        return scores or None
+
+    def play(self, policy: Policy, seed: int, evaluator: Evaluator) -> dict[str, Any]:
+        """Run the episodes of an evaluation."""
+        episodes = evaluator.run(policy, self.config.evaluation_episodes, self.config.evaluation_seed)
+        failures = [episode.failure for episode in episodes if episode.failure]
+        if failures:
+            self.display.note(f"{len(failures)} of {len(episodes)} episodes failed: {failures[0]}")
+        positions = [episode.positions for episode in episodes if episode.positions is not None]
+        if len(positions) == len(episodes):
+            self.directory.save_trajectories(self.step, seed, positions)
+        return {"score": self.task.score(episodes), "episodes": [episode.to_dict() for episode in episodes]}
+
+    def judge_by_data(self, policy: Policy) -> dict[str, Any]:
+        """The error against held-out actions, and the share of actions that leave the support of the data."""
+        scores = offline_scores(policy, self.held_out, jax.random.key(0))
+        error, outside = scores["single_sample_error"], scores["outside_support"]
+        self.display.note(
+            f"step {self.step:,}: held-out error {error:.3f}, {outside:.0%} of actions outside the support"
+        )
+        return {"offline": scores}
+
+    @functools.cached_property
+    def held_out(self) -> HeldOut:
+        return hold_out(self.task)
 
     def evaluated(self, step: int) -> bool:
         return sum(row["step"] == step for row in self.directory.read_evaluations()) == len(self.config.seeds)
@@ -328,14 +331,7 @@ class Run:
             )
 
 
-class NoEvaluator:
-    """Stands where a task has no environment."""
-
-    def __enter__(self) -> "NoEvaluator":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def run(self, *_: object) -> list:
-        return []
+def per_seed(metrics: Mapping[str, Any], count: int) -> list[dict[str, float]]:
+    """Metrics [seed] as one dictionary for each seed."""
+    arrays = {name: np.asarray(value) for name, value in metrics.items()}
+    return [{name: float(array[index]) for name, array in arrays.items()} for index in range(count)]

@@ -1,14 +1,19 @@
 """The trajectories of a dataset: where each begins, how long it is, what it earned."""
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from drol.data.dataset import Dataset
+from drol.data.mapped import MappedDataset
 from drol.errors import InputError
 from drol.tasks.base import Task
+
+LARGEST = 500_000  # rows of a dataset on disk that are looked at
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,7 @@ def split(task: Task) -> tuple[Part, Part, bool]:
     Without validation data the last tenth of the trajectories is tested against the others; a policy that was
     trained on all of them has then seen what it is tested on.
     """
+    task = dataclasses.replace(task, train=leading(task.train), validation=leading(task.validation))
     train = trajectories_of(task.train)
     count = len(train.first)
     if task.validation is not None:
@@ -106,3 +112,8 @@ def split(task: Task) -> tuple[Part, Part, bool]:
         )
     cut = count - max(1, count // 10)
     return Part(task.train, train, 0, cut), Part(task.train, train, cut, count), False
+
+
+def leading(dataset: Any) -> Any:
+    """Of data that stays on disk the first trajectories, which fit in memory."""
+    return dataset.first(LARGEST) if isinstance(dataset, MappedDataset) else dataset
