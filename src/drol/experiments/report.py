@@ -75,8 +75,8 @@ CURVE_CAPTION = "One latent, one pass for each action: the policy as the paper t
 MAZE_CAPTION = "Evaluation episodes of the first seed before, during and after training, from the same starts."
 OFFLINE_CAPTION = (
     "No simulator, so the policy is judged by data that it was not trained on: how far its actions are from those "
-    "taken there (squared, for each action dimension), and how many are farther from the actions of similar states than "
-    "all but 5% of the data's own. `drol evaluate --offline` says more."
+    "taken there (squared, for each action dimension), and how many are farther from the actions of similar states "
+    "than all but 5% of the data's own. `drol evaluate --offline` says more."
 )
 ONLINE_CAPTION = "Episodes that the policy played while it went on learning from them."
 CELLS_CAPTION = (
