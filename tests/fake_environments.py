@@ -72,3 +72,32 @@ def short_pointmaze():
     from drol.tasks.environments import make_ogbench
 
     return TimeLimit(make_ogbench("pointmaze-medium-singletask-task1-v0"), 120)
+
+
+class Stripes:
+    """Pictures of stripes that move one pixel each step; a single one does not tell whether to the left or right.
+
+    The first number of the action should have the sign of the direction.
+    """
+
+    def __init__(self, length: int = 6):
+        self.length = length
+        self.action_space = Space()
+
+    def reset(self, seed: int):
+        self.generator = np.random.default_rng(seed)
+        self.direction = int(self.generator.choice([-1, 1]))
+        self.phase = int(self.generator.integers(4))
+        self.steps = 0
+        return self.draw(), {}
+
+    def step(self, action: np.ndarray):
+        self.steps += 1
+        self.phase += self.direction
+        right = bool(action[0] * self.direction > 0)
+        return self.draw(), float(right), False, self.steps == self.length, {"success": right}
+
+    def draw(self) -> np.ndarray:
+        bright = (np.arange(8) - self.phase) % 4 < 2
+        noise = self.generator.integers(0, 50, (8, 8, 1))
+        return (200 * bright[None, :, None] + noise).astype(np.uint8)  # [height, width, channels]
