@@ -88,7 +88,7 @@ def check_files(paths: list[Path], mapping: Mapping[str, list[str]], reading: Re
         statistics.add(rows)
     counts = assembler.counts
     print(
-        f"{', '.join(str(path) for path in paths[:4])}: {counts.steps:,} steps in {len(sources):,} files, not imported"
+        f"{', '.join(str(path) for path in paths[:4])}: {counts.steps:,} steps, not imported"
     )
     describe(assembler.names, statistics, counts, "?" if "ends" in problems else assembler.ends, "not scaled")
     conclude(statistics, counts, problems, None)

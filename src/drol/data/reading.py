@@ -58,8 +58,9 @@ def understand_ends(names: Mapping[str, str], reading: Reading) -> str:
         return reading.ends
     if "terminal" in names and ("timeout" in names or "episode" in names or reading.file_is_episode):
         return "flags"
+    trust = ", --ends flags if only the other ends are time limits" if "terminal" in names else ""
     raise InputError(
-        f"it is not clear which ends are true ends and which are time limits: there is only "
-        f"{', '.join(marks) or 'the end of each file'}; pass --ends terminal or --ends timeout if all are alike, "
-        "--ends flags if the terminals are true ends and all others time limits, or name the other flag with --timeout"
+        "it is not clear which ends are true ends and which are time limits: there is only "
+        f"{', '.join(marks) or 'the end of each file'}; pass --ends terminal or --ends timeout if all are alike{trust}"
+        f", or name the other flag with --{'timeout' if 'terminal' in names else 'terminal'}"
     )
