@@ -96,9 +96,9 @@ class DROL(Algorithm):
             "hidden_sizes": (128, 128, 128),
             "num_candidates": 8,
             "objective": "equation",
-            "alpha": 4.0,
+            "alpha": 2.0,
             "q_aggregation": "min",
-            "learning_rate": 5e-4,
+            "learning_rate": 1e-3,
             "target_rate": 0.02,
         },
     }

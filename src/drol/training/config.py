@@ -20,7 +20,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "evaluation_interval": 5_000,
         "checkpoint_interval": 5_000,
         "standardise_observations": True,
-        "observation_scale": 3.0,
+        "observation_scale": 4.0,
     },
 }
 
