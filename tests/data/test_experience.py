@@ -94,3 +94,18 @@ def test_every_transition_of_both_kinds_is_drawn():
     rewards = {float(reward) for reward in batch.reward}
     offline = OFFLINE.take(jnp.arange(7))
     assert rewards == {float(reward) for reward in offline.reward} | {100.0, 101.0, 102.0}
+
+
+def test_images_are_kept_as_the_environment_gives_them_and_cropped_with_the_rest():
+    frames = np.random.default_rng(0).integers(0, 256, (6, 8, 8, 3), np.uint8)
+    rows = random_rows([5])
+    offline = Dataset.from_rows(**(rows | {"observation": frames}), frame_stack=2, crop_probability=1.0)
+    stacked = np.arange(8 * 8 * 6, dtype=np.uint8).reshape(8, 8, 6)
+    experience = Experience.empty(4, offline).begin(stacked).add(np.zeros(2), np.asarray(100.0), np.ones(()), stacked)
+    np.testing.assert_array_equal(experience.take(np.arange(1)).observation[0], stacked)
+    batch = Replay(offline, experience, True).sample(jax.random.key(0), 64)
+    assert batch.observation.dtype == np.uint8
+    assert batch.observation.shape == (64, 8, 8, 6)
+    new = np.asarray(batch.observation)[np.asarray(batch.reward) == 100]
+    assert len(new) == 32
+    assert len({image.tobytes() for image in new}) > 5  # each has a shift of its own

@@ -9,6 +9,7 @@ import numpy as np
 from jax import Array
 
 from drol.data.dataset import Dataset
+from drol.data.images import random_crop
 from drol.types import Transition
 
 ArrayLike = Array | np.ndarray | bool
@@ -31,7 +32,7 @@ class Experience(eqx.Module):
         """Room for `capacity` transitions of the same kind; an episode of one step takes two rows."""
         rows = 2 * capacity + 1
         return cls(
-            observation=jnp.zeros((rows, *like.observation.shape[1:]), like.observation.dtype),
+            observation=jnp.zeros((rows, *like.spec.observation_shape), like.observation.dtype),  # frames together
             action=jnp.zeros((rows, like.action.shape[1])),
             reward=jnp.zeros(rows),
             continues=jnp.zeros(rows),
@@ -104,6 +105,13 @@ class Replay(eqx.Module):
     balanced: bool = eqx.field(static=True)
 
     def sample(self, key: Array, batch_size: int) -> Transition:
+        """Transitions of both kinds, their images cropped as the offline data's are."""
+        if self.offline.crop_probability > 0:
+            key, crop_key = jax.random.split(key)
+            return random_crop(crop_key, self.draw(key, batch_size), self.offline.crop_probability)
+        return self.draw(key, batch_size)
+
+    def draw(self, key: Array, batch_size: int) -> Transition:
         if not self.balanced:
             index = jax.random.randint(key, (batch_size,), 0, self.offline.size + self.experience.size)
             from_experience = index >= self.offline.size
