@@ -21,6 +21,8 @@ REFERENCE_RETURNS = {  # of a random policy and of the expert; they are 0 and 10
     "relocate": (-6.425911, 4233.877797728884),
 }
 
+ANTMAZE_REWARD = -1.0  # added to antmaze's rewards
+
 
 def load_d4rl_task(name: str, path: Path) -> Task:
     kind, variant, *_ = name.split("-")
@@ -44,6 +46,7 @@ def load_d4rl_task(name: str, path: Path) -> Task:
         make_environment=make,
         score=functools.partial(normalised_score, *REFERENCE_RETURNS[kind]),
         score_name="success (%)" if antmaze else "normalised score",
+        reward_offset=ANTMAZE_REWARD if antmaze else 0.0,
         maze=draw_maze(variant) if antmaze else None,
     )
 
@@ -61,7 +64,7 @@ def read_dataset(path: Path, antmaze: bool) -> Dataset:
     arrays = {
         "observation": rows["observations"],
         "action": np.clip(rows["actions"], -1, 1, out=rows["actions"]),
-        "reward": rows["rewards"] - 1 if antmaze else rows["rewards"],
+        "reward": rows["rewards"] + np.float32(ANTMAZE_REWARD if antmaze else 0),
         "continues": 1 - rows["terminals"].astype(np.float32),
         "last": last,
     }
