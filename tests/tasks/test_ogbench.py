@@ -9,7 +9,7 @@ from drol.errors import InputError
 from drol.tasks import DEFAULT_TASK, find_source, load_task
 from drol.tasks.base import Episode, success_rate
 from drol.tasks.environments import make_ogbench
-from drol.tasks.ogbench import EMBEDDED, ENVIRONMENTS, datasets, find_dataset, row_bytes, task_names
+from drol.tasks.ogbench import EMBEDDED, ENVIRONMENTS, all_names, datasets, find_dataset, row_bytes, task_names
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -157,7 +157,10 @@ def test_a_dataset_that_is_not_there_is_named_with_where_to_put_it(tmp_path, mon
     downloaded = tmp_path / ".ogbench" / "data" / "antmaze-large-navigate-v0.npz"
     downloaded.parent.mkdir(parents=True)
     downloaded.write_bytes(b"")
-    assert find_dataset("antmaze-large-navigate-v0") == downloaded
+    assert find_dataset(all_names()["antmaze-large-navigate-singletask-task4-v0"]) == downloaded
+    with pytest.raises(InputError) as caught:
+        load_task("cube-octuple-play-singletask-v0")  # of which OGBench publishes no file
+    assert str(caught.value).endswith("cube-octuple-play-v0.npz is not there; name a file with --dataset")
 
 
 def test_a_file_given_by_path_is_used_in_place_of_the_tasks_own(task, tmp_path):

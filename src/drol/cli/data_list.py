@@ -54,10 +54,11 @@ def show(rows: list[tuple[str, DatasetEntry]]) -> None:
         head = f"  {'dataset':{width}s}  {'transitions':>11s}  {'observation':>11s}  {'action':>6s}  {'memory':>8s}"
         print(f"{head}  {'here':8s}  how to get it")
         for entry in entries:
+            ways = [way for way in entry.ways if way != "--dataset"] or entry.ways  # any can be a file of one's own
             print(
                 f"  {entry.name:{width}s}  {f'{entry.transitions:,}' if entry.transitions else '-':>11s}"
                 f"  {entry.observation or '-':>11s}  {entry.action or '-':>6}  {size(entry.memory):>8s}"
-                f"  {size(file_bytes(entry)) if entry.present else '-':8s}  {', '.join(entry.ways) or '-'}"
+                f"  {size(file_bytes(entry)) if entry.present else '-':8s}  {', '.join(ways) or '-'}"
             )
         print()
     print("A dataset has several tasks: `drol data list WORD --all` names them.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from drol.errors import InputError
 from drol.tasks.catalogue import DatasetEntry
+from drol.tasks.collect_recipes import COLLECTABLE
 
 if TYPE_CHECKING:
     from drol.tasks.base import Task
@@ -100,13 +101,11 @@ def load(name: str, dataset_path: Path | None = None) -> "Task":
     from drol.tasks.ogbench_loading import load_single_task
 
     parts = all_names()[name]
-    return load_single_task(parts, dataset_path or find_dataset(parts.dataset))
+    return load_single_task(parts, dataset_path or find_dataset(parts))
 
 
 def datasets() -> list[DatasetEntry]:
     """Every dataset, with whether it is here and how it can be got."""
-    from drol.tasks.collect import COLLECTABLE
-
     found: dict[str, list[Name]] = {}
     for parts in all_names().values():
         found.setdefault(parts.dataset, []).append(parts)
@@ -171,15 +170,15 @@ def check_file(path: Path) -> None:
     check_npz(path, ("observations", "actions", "terminals"))
 
 
-def find_dataset(dataset: str) -> Path:
-    from drol.tasks.collect import COLLECTABLE
-
+def find_dataset(name: Name) -> Path:
+    """The training file of a task; if it is not here, the error says how it can be got."""
     for folder in (EMBEDDED, download_folder()):
-        path = folder / f"{dataset}.npz"
+        path = folder / file_names(name.dataset)[0]
         if path.is_file():
             return path
-    collect = f"make one with `drol data collect {dataset}`" if dataset in COLLECTABLE else "collect one like it"
-    raise InputError(
-        f"the dataset {path} is not there; fetch it with `drol data download {dataset}`, {collect}, "
-        "or name a file with --dataset"
-    )
+    ways = ["name a file with --dataset"]
+    if name.dataset in COLLECTABLE:
+        ways.insert(0, f"make one with `drol data collect {name.dataset}`")
+    if ENVIRONMENTS[name.environment].millions[name.data]:
+        ways.insert(0, f"fetch it with `drol data download {name.dataset}`")
+    raise InputError(f"the dataset {path} is not there; {', or '.join(ways)}")

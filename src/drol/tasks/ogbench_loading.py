@@ -27,7 +27,9 @@ def load_single_task(name: Name, path: Path) -> Task:
         name=name.full,
         train=read_dataset(path, goal, shapes),
         validation=read_dataset(validation_path, goal, shapes) if validation_path.is_file() else None,
-        make_environment=functools.partial(make_ogbench, name.environment_id(name.visual)),
+        make_environment=functools.partial(
+            make_ogbench, name.environment_id(name.visual), frame_stack=FRAME_STACK if name.visual else 1
+        ),
         score=success_rate,
         score_name="success (%)",
         maze=maze,
