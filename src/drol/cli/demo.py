@@ -22,7 +22,7 @@ def run(arguments: list[str]) -> int:
     folder = parsed.out or Path("runs") / ("demo" if parsed.seed == 0 else f"demo-seed{parsed.seed}")
     flags = ["--preset", "laptop", "--seeds", str(parsed.seed)]
     config, _ = train_command.parse(flags + (["--steps", str(parsed.steps)] if parsed.steps is not None else []))
-    print(f"DROL learns to cross a maze ({config.task}) from {folder}; about four minutes on two cores.", flush=True)
+    print(f"DROL learns to cross a maze ({config.task}) from {folder}; two to three minutes on two cores.", flush=True)
     prepare_jax()
     outcome = train(config, folder)
     if outcome.step < config.steps:
