@@ -69,8 +69,9 @@ def main() -> None:
         for name, value in medians.items():
             print(f"{name}: {value * 1e3:.2f} ms an update")
         print(f"ratio: {medians['disk'] / medians['memory']:.3f}")
-        equal = jax.tree.map(lambda one, other: bool((one == other).all()), runs["memory"][1], runs["disk"][1])
-        print(f"states equal bit for bit: {all(jax.tree.leaves(equal))}")
+        # The batches are the same bits; the two programs round differently.
+        apart = jax.tree.map(lambda one, other: float(abs(one - other).max()), runs["memory"][1], runs["disk"][1])
+        print(f"largest difference of a weight: {max(jax.tree.leaves(apart)):.1e}")
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ class Dataset(eqx.Module):
             except ValueError as error:
                 raise InputError(f"{name} has steps of different shapes ({error}); all must be alike") from error
         rows, _ = assemble(arrays, Reading(ends=ends))
-        return cls.from_rows(**rows)
+        return cls.from_rows(rows["observation"], rows["action"], rows["reward"], rows["continues"], rows["last"])
 
     @property
     def size(self) -> int:

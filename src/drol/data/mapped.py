@@ -110,8 +110,12 @@ class MappedDataset:
         ends = self.transitions_before_end + np.arange(len(self.transitions_before_end))
         fitting = max(int(np.searchsorted(ends, rows)), 1)
         kept = slice(int(ends[fitting - 1]) + 1)
-        dataset = Dataset.from_rows(**{name: np.array(array[kept]) for name, array in self.arrays.items()})
-        return dataset if self.standardisation is None else dataset.standardised(*self.standardisation)
+        rows_kept: dict[str, Any] = {name: np.array(array[kept]) for name, array in self.arrays.items()}
+        dataset = Dataset.from_rows(**rows_kept)
+        if self.standardisation is None:
+            return dataset
+        mean, deviation = map(jnp.asarray, self.standardisation)
+        return dataset.standardised(mean, deviation)
 
     def some(self, count: int) -> Dataset:
         """Transitions from all over the file, as many as asked for, in memory; their next actions are left out."""

@@ -71,7 +71,8 @@ def read_split(stored: StoredDataset, split: str) -> Any:
     if free is not None and stored.nbytes(split) > free // 2:
         return MappedDataset.open(stored, split)
     stored.verify(split)
-    return Dataset.from_rows(**{name: np.asarray(array) for name, array in stored.arrays(split).items()})
+    rows: dict[str, Any] = {name: np.asarray(array) for name, array in stored.arrays(split).items()}
+    return Dataset.from_rows(**rows)
 
 
 def mean_return(episodes: Sequence[Episode]) -> float:
