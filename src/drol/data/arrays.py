@@ -200,7 +200,7 @@ def aligned(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
 
 def fill(stream: Any, array: np.ndarray) -> None:
     """Read the bytes of a contiguous array."""
-    view = memoryview(array.reshape(-1).view(np.uint8))
+    view = array.reshape(-1).view(np.uint8).data
     position = 0
     while position < len(view):
         count = stream.readinto(view[position : position + BLOCK_BYTES])

@@ -82,6 +82,6 @@ def read_goal(environment: Any) -> Goal:
 
 
 def rewards(goal: Goal, satisfied: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Reward and whether the task goes on, from the sub-goals that each array satisfies."""
-    count = np.sum(satisfied, axis=0, dtype=np.uint8)
-    return count.astype(np.float32) - goal.subgoals, (count < goal.subgoals).astype(np.float32)
+    """Reward and whether the task goes on, from the sub-goals that each array satisfies; a byte each."""
+    reward = np.sum(satisfied, axis=0, dtype=np.int8) - np.full((), goal.subgoals, np.int8)
+    return np.asarray(reward), np.asarray(reward < 0)
