@@ -104,6 +104,7 @@ def test_unhealthy_trajectories_are_collected_again(monkeypatch):
         play(None, seed_of(0), RECIPES["scene-play-v0"])
 
 
+@pytest.mark.filterwarnings("ignore:.*precision lowered.*")  # of the bounds of its action space
 def test_the_file_is_one_that_ogbench_loads_and_rewards(tmp_path):
     import ogbench
 

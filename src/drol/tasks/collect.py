@@ -34,7 +34,7 @@ EXPERT_SIZES = {
     "soccer": (8, {"observation": 42, "ogbench-direction": 29, "ogbench-ball": 42}),
 }
 # Each process has one thread for NumPy: with more they would take the processors from each other.
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+ONE_THREAD: dict[str, str] = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Progress(NamedTuple):
