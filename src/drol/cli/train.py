@@ -33,7 +33,7 @@ The same command again resumes a run that was stopped. Precedence: defaults, the
 def make_parser(algorithm: str) -> Parser:
     parser = Parser("train", "Train an algorithm on the dataset of a task.", EPILOG)
     parser.add_argument(
-        "task", nargs="?", default=DEFAULT_TASK, help=f"an OGBench single task (default: {DEFAULT_TASK})"
+        "task", nargs="?", default=DEFAULT_TASK, help=f"a task of `drol data list --all` (default: {DEFAULT_TASK})"
     )
     parser.add_argument(
         "--algorithm", default="drol", metavar="NAME", help=f"one of {', '.join(ALGORITHMS)} (default: drol)"
