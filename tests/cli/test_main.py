@@ -27,6 +27,10 @@ MISTAKES = {
         ["train", "pointmaze-medium-navigate-singeltask-task1-v0"],
         "unknown task 'pointmaze-medium-navigate-singeltask-task1-v0'; the nearest of",
     ),
+    "data that was not imported": (
+        ["train", "files/gripper"],
+        "unknown task 'files/gripper'; make it with: drol data import FILE... --out gripper",
+    ),
     "unknown algorithm": (["train", "--algorithm", "droll"], "unknown algorithm 'droll'; did you mean drol?"),
     "no steps": (["train", "--steps", "0"], "steps is 0; it must be a whole number of at least 1"),
     "no candidates": (["train", "--num-candidates", "0"], "num_candidates is 0; it must be at least 1"),

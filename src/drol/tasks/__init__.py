@@ -22,6 +22,8 @@ def find_source(name: str) -> str:
         if name in names:
             return module_name
         known += names
+    if name.startswith("files/"):
+        raise InputError(f"unknown task {name!r}; make it with: drol data import FILE... --out {name[6:]}")
     nearest = difflib.get_close_matches(name, known, 1, cutoff=0)
     raise InputError(f"unknown task {name!r}; the nearest of {len(known)} known tasks is {nearest[0]}")
 

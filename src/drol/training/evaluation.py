@@ -172,7 +172,7 @@ def evaluate_run(
     step = saved[-1] if step is None else step
     task = load_task(run["task"], Path(run["dataset"]) if run["dataset"] else None)
     if task.make_environment is None:
-        raise InputError(f"the task {task.name} has no environment to evaluate in")
+        raise InputError(f"the task {task.name} has no environment to evaluate in; --offline judges by the data")
     rows = []
     with Evaluator(task.make_environment, processes) as evaluator:
         for seed in run["seeds"]:
