@@ -1,4 +1,6 @@
-"""Time one update at the paper's size against the machine's matrix-product rate. Run: python benchmarks/update.py
+"""Time one update and one action of every method at the paper's size. Run: python benchmarks/update.py
+
+Updates are compared with the machine's matrix-product rate and with DROL(16).
 
 Everything is timed in turn within one run, so that the ratios hold on a noisy machine.
 """
@@ -21,10 +23,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from one_pass import one_pass_step
 
+from drol.algorithms import ALGORITHMS
 from drol.algorithms.base import Algorithm
 from drol.algorithms.drol import DROL
 from drol.data.dataset import Dataset
 from drol.training.compiled import compiler_options, init_seeds, seed_keys, train_chunk, zero_totals
+
+ACTIONS = 20  # in one timed call
 
 
 class OnePassDROL(DROL):
@@ -55,10 +60,10 @@ def matmul_operations(function: Callable, *arguments: Any) -> int:
                 (contracted, _), _ = equation.params["dimension_numbers"]
                 left = equation.invars[0].aval.shape
                 total += 2 * equation.outvars[0].aval.size * int(np.prod([left[axis] for axis in contracted]))
-            for value in equation.params.values():
-                inner = getattr(value, "jaxpr", value)
-                if hasattr(inner, "eqns"):
-                    total += count(inner)
+            repeats = equation.params.get("length", 1)  # of a scan
+            inner = [getattr(value, "jaxpr", value) for value in equation.params.values()]
+            total += repeats * sum(count(each) for each in inner if hasattr(each, "eqns"))
+            total += max((count(branch.jaxpr) for branch in equation.params.get("branches", ())), default=0)
         return total
 
     return count(jax.make_jaxpr(function)(*arguments).jaxpr)
@@ -102,54 +107,80 @@ def matmul_timer(repeats: int) -> Callable[[], None]:
     return lambda: product(left, right).block_until_ready()
 
 
+def action_timer(algorithm: Algorithm, dataset: Dataset, actions: int) -> Callable[[], None]:
+    """A function that acts on `actions` observations, one after the other, as a robot does."""
+    policy = jax.jit(lambda key: algorithm.init(key, dataset.spec).policy)(jax.random.key(0))
+    act = jax.jit(algorithm.act)
+    observation, key = np.zeros(dataset.spec.observation_shape, np.float32), jax.random.key(1)
+
+    def run() -> None:
+        for _ in range(actions):
+            act(policy, observation, key).block_until_ready()
+
+    return run
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="how often everything is timed")
-    parser.add_argument("--updates", type=int, default=5, help="updates in one timed call")
+    parser.add_argument("--updates", type=int, default=6, help="updates in one timed call")
     parser.add_argument("--candidates", type=int, nargs="+", default=[1, 4, 16, 64], help="values of K")
+    parser.add_argument("--methods", nargs="*", default=[*ALGORITHMS], help="algorithms to compare with DROL(16)")
     parser.add_argument("--json", type=Path, help="write the numbers to this file")
     arguments = parser.parse_args()
 
     dataset = random_dataset()
+    drol = {f"DROL({count})": DROL(num_candidates=count) for count in sorted({*arguments.candidates, 16})}
+    others = {name.upper(): ALGORITHMS[name]() for name in arguments.methods if name != "drol"}
+    timers, operations = {}, {}
     repeats = 3 * arguments.updates
-    product_operations = repeats * 2 * 4096 * 512 * 512
-    timers = {"matmul": matmul_timer(repeats)}
-    operations = {}
-    for count in arguments.candidates:
-        timers[f"DROL({count})"], operations[f"DROL({count})"] = update_timer(
-            DROL(num_candidates=count), dataset, arguments.updates
-        )
-        timers[f"matmul after {count}"] = timers["matmul"]
+    product = matmul_timer(repeats)
+    for name, algorithm in {**drol, **others}.items():
+        timers[name], operations[name] = update_timer(algorithm, dataset, arguments.updates)
+        timers[f"matmul after {name}"] = product
     timers["one pass"], _ = update_timer(OnePassDROL(num_candidates=16), dataset, 1)
+    acting = {"DROL(16)": drol["DROL(16)"], **others}
+    timers |= {f"{name} acts": action_timer(algorithm, dataset, ACTIONS) for name, algorithm in acting.items()}
 
     seconds = time_in_turn(timers, arguments.rounds)
     products = [values for name, values in seconds.items() if name.startswith("matmul")]
+    product_operations = repeats * 2 * 4096 * 512 * 512
     rates = [product_operations / statistics.mean(each) for each in zip(*products, strict=True)]  # of each round
     rate = statistics.median(rates)
     print(f"{os.cpu_count()} cores, jax {jax.__version__} on {jax.default_backend()}, {arguments.rounds} rounds")
     print(f"single-precision matrix product [4096, 512] x [512, 512]: {rate / 1e9:.0f} GFLOP/s")
+    print("          ms an update    GFLOP   share of bound   over DROL(16)   ms an action   over DROL(16)")
     results: dict[str, Any] = {"matmul_gflops": rate / 1e9}
-    per_update = {}
     for name, count in operations.items():
         each = [value / arguments.updates for value in seconds[name]]
-        share = statistics.median(count / rate / value for rate, value in zip(rates, each, strict=True))
-        per_update[name] = statistics.median(each)
-        results[name] = {"milliseconds": per_update[name] * 1e3, "gflop": count / 1e9, "share_of_bound": share}
-        print(
-            f"{name:9s} {per_update[name] * 1e3:7.1f} ms an update, {count / 1e9:6.2f} GFLOP, {share:.0%} of the bound"
-        )
-    if "DROL(16)" in per_update:
-        pairs = zip(seconds["one pass"], seconds["DROL(16)"], strict=True)
-        ratio = statistics.median(one * arguments.updates / two for one, two in pairs)
-        results["one_pass_over_two_pass"] = ratio
-        print(f"the one-pass formulation takes {ratio:.1f} times as long as DROL(16)")
-    if {"DROL(1)", "DROL(64)"} <= per_update.keys():
-        extra = (per_update["DROL(64)"] - per_update["DROL(1)"]) / 63
+        row = {
+            "milliseconds": statistics.median(each) * 1e3,
+            "gflop": count / 1e9,
+            "share_of_bound": statistics.median(count / rate / value for rate, value in zip(rates, each, strict=True)),
+            "over_drol_16": median_ratio(seconds[name], seconds["DROL(16)"]),
+        }
+        line = f"{name:9s} {row['milliseconds']:12.1f} {row['gflop']:8.2f} {row['share_of_bound']:16.0%}"
+        line += f" {row['over_drol_16']:15.2f}"
+        if name in acting:
+            row["action_milliseconds"] = statistics.median(seconds[f"{name} acts"]) / ACTIONS * 1e3
+            row["action_over_drol_16"] = median_ratio(seconds[f"{name} acts"], seconds["DROL(16) acts"])
+            line += f" {row['action_milliseconds']:14.2f} {row['action_over_drol_16']:15.2f}"
+        results[name] = row
+        print(line)
+    ratio = median_ratio(seconds["one pass"], seconds["DROL(16)"]) * arguments.updates
+    results["one_pass_over_two_pass"] = ratio
+    print(f"the one-pass formulation takes {ratio:.1f} times as long as DROL(16)")
+    if {"DROL(1)", "DROL(64)"} <= operations.keys():
+        extra = (results["DROL(64)"]["milliseconds"] - results["DROL(1)"]["milliseconds"]) / 63 / 1e3
         forward = (operations["DROL(64)"] - operations["DROL(1)"]) / 63 / rate
         results["extra_candidate_over_forward_pass"] = extra / forward
         print(f"one more candidate takes {extra / forward:.2f} times a forward pass at the matrix-product rate")
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+def median_ratio(first: list[float], second: list[float]) -> float:
+    return statistics.median(one / two for one, two in zip(first, second, strict=True))
 
 
 if __name__ == "__main__":

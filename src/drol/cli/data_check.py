@@ -87,9 +87,7 @@ def check_files(paths: list[Path], mapping: Mapping[str, list[str]], reading: Re
     for rows in read_rows(sources, assembler, report):
         statistics.add(rows)
     counts = assembler.counts
-    print(
-        f"{', '.join(str(path) for path in paths[:4])}: {counts.steps:,} steps, not imported"
-    )
+    print(f"{', '.join(str(path) for path in paths[:4])}: {counts.steps:,} steps, not imported")
     describe(assembler.names, statistics, counts, "?" if "ends" in problems else assembler.ends, "not scaled")
     conclude(statistics, counts, problems, None)
     return 1 if problems else 0
