@@ -28,6 +28,7 @@ class Adroit(gymnasium.Wrapper):
 
     def __init__(self, hand_task: str):
         super().__init__(SIMULATORS[hand_task](reward_type="dense"))
+        self.data: Any = self.env.unwrapped.data  # type: ignore[attr-defined]
         self.judge = JUDGES[hand_task]
         self.steps_of_success = STEPS_OF_SUCCESS[hand_task]
         self.steps_at_goal = 0
@@ -38,7 +39,7 @@ class Adroit(gymnasium.Wrapper):
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict]:
         observation, _, _, _, _ = self.env.step(action)
-        reward, at_goal, dropped = self.judge(self.unwrapped.data)
+        reward, at_goal, dropped = self.judge(self.data)
         self.steps_at_goal += at_goal
         success = self.steps_at_goal > self.steps_of_success
         return observation, reward, dropped, False, {"success": success, "at_goal": at_goal}

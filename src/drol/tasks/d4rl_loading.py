@@ -70,7 +70,13 @@ def read_dataset(path: Path, antmaze: bool) -> Dataset:
     }
     if not antmaze:
         arrays = end_at_terminals(arrays)
-    return Dataset.from_rows(**arrays)
+    return Dataset.from_rows(
+        observation=arrays["observation"],
+        action=arrays["action"],
+        reward=arrays["reward"],
+        continues=arrays["continues"],
+        last=arrays["last"],
+    )
 
 
 def end_at_terminals(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
