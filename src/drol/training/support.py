@@ -48,8 +48,10 @@ def find_neighbours(reference: Part, held_out: Part) -> HeldOut:
     tested = held_out.dataset.take(jnp.asarray(held_out.spread(STATES)))
     row_bytes = 4 * reference.dataset.spec.observation_size
     known = reference.dataset.take(jnp.asarray(reference.spread(max(1, min(REFERENCE, REFERENCE_BYTES // row_bytes)))))
-    standardise = Standardisation.of(known.observation)
-    index = nearest(np.asarray(standardise(known.observation)), np.asarray(standardise(tested.observation)), NEIGHBOURS)
+    points = jnp.asarray(known.observation, jnp.float32)
+    # Pixels too: states are compared here, no network sees them.
+    standardise = Standardisation.from_moments(points.mean(0), points.std(0))
+    index = nearest(np.asarray(standardise(points)), np.asarray(standardise(tested.observation)), NEIGHBOURS)
     return HeldOut(tested.observation, tested.action, known.action[index])
 
 
