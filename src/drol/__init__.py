@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from drol.algorithms import ALGORITHMS, Algorithm
     from drol.algorithms.drol import DROL
     from drol.data.dataset import Dataset
+    from drol.data.episode_writer import EpisodeWriter
     from drol.errors import InputError
     from drol.tasks import load_task
     from drol.tasks.base import Task
@@ -23,6 +24,7 @@ PUBLIC = {
     "Algorithm": "drol.algorithms",
     "DROL": "drol.algorithms.drol",
     "Dataset": "drol.data.dataset",
+    "EpisodeWriter": "drol.data.episode_writer",
     "InputError": "drol.errors",
     "Policy": "drol.training.policy",
     "RunConfig": "drol.training.config",
@@ -38,6 +40,7 @@ __all__ = [
     "DROL",
     "Algorithm",
     "Dataset",
+    "EpisodeWriter",
     "InputError",
     "Policy",
     "RunConfig",

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import random_rows
 
-from drol.data.dataset import ACTION_LIMIT, Dataset
+from drol.data.boxes import ACTION_LIMIT
+from drol.data.dataset import Dataset
 from drol.errors import InputError
 from drol.types import Spec
 

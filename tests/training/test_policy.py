@@ -2,11 +2,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from toys import OBSERVATION_SIZE, SPEC, TINY, random_state, random_tree
+from toys import OBSERVATION_SIZE, SPEC, TINY, random_state, random_tree, tiny_config, tiny_task
 
+from drol.data.boxes import ActionBox
 from drol.errors import InputError
 from drol.runs.checkpoints import ARRAYS, MANIFEST, read_metadata, save_tree
 from drol.training.policy import Policy, Standardisation, save_policies
+from drol.training.trainer import train
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -101,3 +103,12 @@ def test_standardisation_shifts_and_scales_and_leaves_constant_dimensions_finite
     np.testing.assert_allclose(scaled.mean(0), [0, 0], atol=1e-6)
     np.testing.assert_allclose(scaled.std(0), [1, 0], atol=1e-6)
     np.testing.assert_allclose(Standardisation.of(observation, 3.0)(observation).std(0), [3, 0], atol=1e-6)
+
+
+def test_a_policy_knows_the_box_that_its_data_was_scaled_from(tmp_path):
+    task = tiny_task(None, action_box=ActionBox((0.0, -10.0), (4.0, 10.0)))
+    train(tiny_config(seeds=(0,), steps=1), tmp_path / "run", task, quiet=True)
+    policy = Policy.load(tmp_path / "run" / "policies" / "000000001")
+    np.testing.assert_allclose(policy.in_units_of_the_data(np.asarray([-1.0, 0.5])), [0, 5])
+    plain = Policy(policy.algorithm, policy.networks, policy.standardisation)
+    np.testing.assert_allclose(plain.in_units_of_the_data(np.asarray([-1.0, 0.5])), [-1, 0.5])

@@ -1,4 +1,4 @@
-"""The box that actions lived in before they were scaled to [-1, 1]."""
+"""The box [-1, 1] of all actions, and the one that they lived in before they were scaled to it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from drol.errors import InputError
+
+ACTION_LIMIT = 1 - 1e-5  # data actions are clipped a little inside the box
 
 
 @dataclass(frozen=True)

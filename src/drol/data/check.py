@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from drol.data.dataset import ACTION_LIMIT
+from drol.data.boxes import ACTION_LIMIT
 from drol.data.episodes import Arrays
 from drol.data.reading import Counts
 

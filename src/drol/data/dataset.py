@@ -10,13 +10,12 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
+from drol.data.boxes import ACTION_LIMIT
 from drol.data.episodes import assemble
 from drol.data.images import check_images, check_standardisable, is_image, random_crop, rows_before, stack
 from drol.data.reading import Reading
 from drol.errors import InputError
 from drol.types import Spec, Transition
-
-ACTION_LIMIT = 1 - 1e-5  # data actions are clipped a little inside the box
 
 
 class Dataset(eqx.Module):

@@ -17,8 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from drol.data.boxes import ActionBox
-from drol.data.dataset import ACTION_LIMIT
+from drol.data.boxes import ACTION_LIMIT, ActionBox
 from drol.data.episodes import ROW_ARRAYS
 from drol.data.manifest import read_manifest, write_manifest
 from drol.errors import InputError

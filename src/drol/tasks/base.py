@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from drol.data.boxes import ActionBox
 from drol.data.dataset import Dataset
 
 
@@ -49,6 +50,7 @@ class Task:
     score: Callable[[Sequence[Episode]], float]
     score_name: str  # what the score is, with its unit
     reward_offset: float = 0.0  # added to the environment's rewards to make those of the data
+    action_box: ActionBox | None = None  # that the data's actions lived in, where they were scaled
     maze: Maze | None = None  # the first two numbers of an observation are then a position in it
 
 

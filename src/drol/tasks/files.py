@@ -3,18 +3,18 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from drol.data.arrays import free_memory
-from drol.data.dataset import Dataset
 from drol.data.manifest import MANIFEST
-from drol.data.mapped import MappedDataset
 from drol.data.store import SPLITS, StoredDataset, data_root, dataset_names
 from drol.errors import InputError
-from drol.tasks.base import Episode, Task
 from drol.tasks.catalogue import DatasetEntry
+
+if TYPE_CHECKING:
+    from drol.tasks.base import Episode, Task
 
 PREFIX = "files/"
 
@@ -51,9 +51,11 @@ def datasets() -> list[DatasetEntry]:
     return entries
 
 
-def load(name: str, dataset_path: Path | None = None) -> Task:
+def load(name: str, dataset_path: Path | None = None) -> "Task":
     if dataset_path is not None:
         raise InputError(f"{name} names its data itself; leave --dataset {dataset_path} out or import that file")
+    from drol.tasks.base import Task  # here, so that listing tasks does not wait for jax
+
     stored = StoredDataset.open(name.removeprefix(PREFIX))
     return Task(
         name=name,
@@ -62,11 +64,15 @@ def load(name: str, dataset_path: Path | None = None) -> Task:
         make_environment=None,
         score=mean_return,
         score_name="return",
+        action_box=stored.box if stored.manifest["actions_scaled"] else None,
     )
 
 
 def read_split(stored: StoredDataset, split: str) -> Any:
     """A split in memory, every byte checked; one that would take half of the free memory stays on disk."""
+    from drol.data.dataset import Dataset
+    from drol.data.mapped import MappedDataset
+
     free = free_memory()
     if free is not None and stored.nbytes(split) > free // 2:
         return MappedDataset.open(stored, split)
@@ -75,6 +81,6 @@ def read_split(stored: StoredDataset, split: str) -> Any:
     return Dataset.from_rows(**rows)
 
 
-def mean_return(episodes: Sequence[Episode]) -> float:
+def mean_return(episodes: Sequence["Episode"]) -> float:
     """For an environment that somebody adds to the task."""
     return sum(episode.total_reward for episode in episodes) / len(episodes)

@@ -10,7 +10,15 @@ from typing import Any
 
 from drol.training.worker import Broke, Reset, Seen, Step, serve
 
-PRELOADED = ["drol.training.worker", "gymnasium", "mujoco", "ogbench"]  # imported once, not in every process
+# Imported once, not in every process; what is not installed is left out.
+PRELOADED = [
+    "drol.training.worker",
+    "gymnasium",
+    "mujoco",
+    "ogbench",
+    "drol.tasks.d4rl_adroit",
+    "drol.tasks.d4rl_antmaze",
+]
 
 
 class EnvironmentProcess:

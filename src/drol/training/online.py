@@ -14,7 +14,8 @@ import numpy as np
 from jax import Array
 
 from drol.algorithms.base import Algorithm
-from drol.data.dataset import ACTION_LIMIT, Dataset
+from drol.data.boxes import ACTION_LIMIT
+from drol.data.dataset import Dataset
 from drol.data.experience import Experience, Replay
 from drol.tasks.base import Task
 from drol.training.compiled import fast_jit, over_seeds

@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 
 from drol.algorithms import Algorithm, algorithm_name, find_algorithm
+from drol.data.boxes import ActionBox
 from drol.data.images import check_standardisable
 from drol.errors import InputError
 from drol.runs.checkpoints import DamagedCheckpoint, load_tree, read_metadata, save_tree
@@ -50,6 +51,7 @@ class Policy(eqx.Module):
     algorithm: Algorithm
     networks: Any  # the `policy` of the algorithm's state
     standardisation: Standardisation
+    action_box: ActionBox | None = eqx.field(static=True, default=None)  # of the data, where it was scaled
 
     @eqx.filter_jit
     def act(self, observation: Array | np.ndarray, key: Array, best_of: int = 1) -> Array:
@@ -58,6 +60,10 @@ class Policy(eqx.Module):
         if key.ndim == 0:
             return self.algorithm.act(self.networks, observation, key, best_of)
         return jax.vmap(lambda each, key: self.algorithm.act(self.networks, each, key, best_of))(observation, key)
+
+    def in_units_of_the_data(self, action: Array | np.ndarray) -> np.ndarray:
+        """Actions in [-1, 1] as the robot takes them: in the box that the data's actions lived in."""
+        return np.asarray(action) if self.action_box is None else self.action_box.from_unit(np.asarray(action))
 
     @classmethod
     def load(cls, folder: Path | str, seed: int | None = None, algorithm: type[Algorithm] | None = None) -> Self:
@@ -82,7 +88,8 @@ class Policy(eqx.Module):
         except DamagedCheckpoint as error:
             raise InputError(f"the policy in {folder} cannot be used: {error}") from error
         index = seeds.index(seed) if seed is not None else 0
-        return cls(built, jax.tree.map(lambda leaf: leaf[index], networks), standardisation)
+        box = ActionBox(*map(tuple, metadata["action_box"])) if metadata.get("action_box") else None
+        return cls(built, jax.tree.map(lambda leaf: leaf[index], networks), standardisation, box)
 
 
 def save_policies(

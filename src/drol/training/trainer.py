@@ -310,6 +310,7 @@ class Run:
         save_policies(
             folder, self.algorithm, (self.states.policy, self.standardisation), self.spec, self.config.seeds,
             task=self.task.name, step=self.step, score_name=self.task.score_name,
+            action_box=[self.task.action_box.low, self.task.action_box.high] if self.task.action_box else None,
         )  # fmt: skip
 
     def save(self) -> None:
