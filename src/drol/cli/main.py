@@ -14,7 +14,7 @@ COMMANDS = {
     "evaluate": ("drol.cli.evaluate", "run episodes with the policy of a run"),
     "report": ("drol.cli.report", "make the page of a run again"),
     "algorithms": ("drol.cli.algorithms", "list the algorithms; show one with its settings for each task"),
-    "data": ("drol.cli.data", "list the tasks; collect a dataset"),
+    "data": ("drol.cli.data", "list, show, download, collect, import and check datasets"),
 }
 
 HELP = f"""usage: drol <command> [options]
