@@ -102,7 +102,7 @@ class Opened:
 
     def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
         self.file.close()
-        if error is not None and isinstance(error, (self.pyarrow.ArrowException, OSError)):
+        if isinstance(error, (self.pyarrow.ArrowException, OSError, UnicodeDecodeError, OverflowError)):
             raise self.refusal(error) from error
 
     def refusal(self, error: BaseException) -> InputError:
