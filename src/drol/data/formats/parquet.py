@@ -102,7 +102,8 @@ class Opened:
 
     def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
         self.file.close()
-        if isinstance(error, (self.pyarrow.ArrowException, OSError, UnicodeDecodeError, OverflowError)):
+        damage = (self.pyarrow.ArrowException, OSError, UnicodeDecodeError, OverflowError)
+        if error is not None and isinstance(error, damage):
             raise self.refusal(error) from error
 
     def refusal(self, error: BaseException) -> InputError:
