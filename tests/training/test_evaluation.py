@@ -3,11 +3,12 @@ import functools
 import jax
 import numpy as np
 import pytest
-from fake_environments import Walk, short_pointmaze
+from fake_environments import Stripes, Walk, short_pointmaze
 from toys import SPEC, TINY, random_state
 
 from drol.errors import InputError
 from drol.runs.directory import RunDirectory
+from drol.tasks.environments import stack_frames
 from drol.training.evaluation import Evaluator, evaluate_run
 from drol.training.policy import Policy, Standardisation
 from drol.types import Spec
@@ -170,6 +171,31 @@ def test_episodes_of_ogbench_do_not_depend_on_the_number_of_processes():
     assert [episode.failure for episode in first] == [None] * 4
     assert len({tuple(episode.positions[-1]) for episode in first}) == 4
     assert np.abs(first[0].positions[-1] - first[0].positions[0]).max() > 0.1
+
+
+def stacked_stripes():
+    return stack_frames(Stripes(), 3)
+
+
+def test_an_environment_of_pictures_is_played_with_stacked_frames():
+    spec = Spec((8, 8, 3), 2)
+    policy = Policy(TINY, random_state(TINY, spec=spec).policy, Standardisation.identity(spec))
+    with Evaluator(stacked_stripes, 2) as evaluator:
+        found = evaluator.run(policy, 4, FIRST_SEED)
+    assert [episode.length for episode in found] == [6] * 4
+    for expected in found[:2]:
+        seed, environment, frames = expected.seed, Stripes(), []
+        picture, _ = environment.reset(seed=seed)
+        total, done, step = 0.0, False, 0
+        while not done:
+            frames = [*(frames or [picture] * 2), picture][-3:]
+            key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), seed), step)
+            action = np.asarray(policy.act(np.concatenate(frames, -1), key))
+            picture, reward, _, done, info = environment.step(action)
+            total += reward
+            step += 1
+        assert (expected.length, expected.success) == (step, info["success"])
+        assert expected.total_reward == total
 
 
 def test_best_of_is_refused_for_a_policy_that_draws_nothing(tmp_path):
