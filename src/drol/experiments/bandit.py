@@ -170,7 +170,7 @@ def best(outcomes: list[Outcome]) -> Outcome:
 
 def bandit_figure(outcomes: dict[str, list[Outcome]]) -> Figure:
     """Actions over the true reward, reward and share inside the data for every weight, and what cloning pulls."""
-    figure = Figure(figsize=(12.0, 6.2), layout="constrained")
+    figure = Figure(figsize=(13.0, 6.2), layout="constrained")
     axes = figure.subplots(2, 4)
     for panel, method in zip(axes[0, :3], outcomes, strict=True):
         draw_actions_panel(panel, best(outcomes[method]))
@@ -184,14 +184,16 @@ def bandit_figure(outcomes: dict[str, list[Outcome]]) -> Figure:
     for panel, name, title in curves:
         for method in ("fql", "drol"):
             values = np.asarray([getattr(outcome, name) for outcome in outcomes[method]])  # [weight, seed]
-            panel.semilogx(WEIGHTS, values.mean(1), "-", color=COLOURS[method], lw=1.8, label=NAMES[method])
+            means = np.ma.masked_invalid(values).mean(1)  # a seed without an action in the better disc has no distance
+            panel.semilogx(WEIGHTS, means, "-", color=COLOURS[method], lw=1.8, label=NAMES[method])
             panel.semilogx(WEIGHTS, values, "o", color=COLOURS[method], ms=3, alpha=0.6)
         if name != "distance":  # BC has no action in the better disc
             panel.axhline(getattr(outcomes["bc"][0], name).mean(), color=COLOURS["bc"], ls=":", label=NAMES["bc"])
         panel.set(title=title, xlabel="weight of cloning against a normalised Q")
-        panel.set_ylim((0, RADIUS) if name == "distance" else (-0.04, 1.06))
-    axes[0, 3].axhline(1, color=GOAL, lw=1, label="optimum")
-    axes[0, 3].legend(fontsize=8, loc="center left")
+        panel.set_ylim((0, RADIUS) if name == "distance" else (-0.04, 1.12))
+    axes[0, 3].axhline(1, color=GOAL, lw=1)
+    axes[0, 3].text(WEIGHTS[0], 1.01, "the best action", color=MUTED, fontsize=8, va="bottom")
+    axes[1, 3].legend(fontsize=8, loc="lower left")
     return figure
 
 
@@ -225,17 +227,24 @@ def draw_pulls_panel(panel: Any, outcome: Outcome) -> None:
     for start, end in zip(pulled, towards, strict=True):
         panel.plot(*np.stack([start, end]).T, color=colour, lw=0.5, alpha=0.6)
     panel.scatter(*towards.T, s=7, facecolor="white", edgecolor=colour, lw=0.6, zorder=4)
+    if outcome.method == "drol":
+        panel.scatter(*outcome.actions[0, :400].T, s=9, color=MUTED, alpha=0.6, lw=0, zorder=3)
     panel.scatter(*pulled.T, s=11, color=colour, lw=0, zorder=5)
-    what = "every sample to its teacher" if outcome.method == "fql" else "data to the nearest of 16"
-    panel.set_title(f"{NAMES[outcome.method]}: {what}")
-    panel.set_xlabel(f"mean length of a pull {np.linalg.norm(pulled - towards, axis=1).mean():.2f}")
+    what = "every draw to its teacher" if outcome.method == "fql" else "nearest of 16 draws to the data"
+    panel.set_title(f"{NAMES[outcome.method]}: {what}", fontsize=9)
+    share, length = 100 * inside(pulled).mean(), np.linalg.norm(pulled - towards, axis=1).mean()
+    panel.set_xlabel(
+        f"pulled: {share:.0f}% inside, mean length {length:.2f}\nall draws: {100 * outcome.inside[0]:.0f}% inside"
+    )
 
 
 def table(outcomes: dict[str, list[Outcome]]) -> str:
     """The numbers of the figure: mean over seeds and, in brackets, the lowest and highest."""
 
     def show(values: np.ndarray) -> str:
-        return f"{values.mean():.2f} ({values.min():.2f} to {values.max():.2f})" if np.isfinite(values).all() else "-"
+        known = values[np.isfinite(values)]
+        seeds = "" if len(known) == len(values) else f", {len(known)} of {len(values)} seeds"
+        return f"{known.mean():.2f} ({known.min():.2f} to {known.max():.2f}{seeds})" if len(known) else "-"
 
     rows = ["| method | weight | true reward | inside the data | distance from the optimum |", "| --- " * 5 + "|"]
     for outcome in (outcome for each in outcomes.values() for outcome in each):
