@@ -131,6 +131,7 @@ def main() -> None:
 
     dataset = random_dataset()
     drol = {f"DROL({count})": DROL(num_candidates=count) for count in sorted({*arguments.candidates, 16})}
+    drol["DROL(16)h"] = DROL(num_candidates=16, routing_precision="bfloat16")
     others = {name.upper(): ALGORITHMS[name]() for name in arguments.methods if name != "drol"}
     timers, operations = {}, {}
     repeats = 3 * arguments.updates
@@ -149,6 +150,7 @@ def main() -> None:
     rate = statistics.median(rates)
     print(f"{os.cpu_count()} cores, jax {jax.__version__} on {jax.default_backend()}, {arguments.rounds} rounds")
     print(f"single-precision matrix product [4096, 512] x [512, 512]: {rate / 1e9:.0f} GFLOP/s")
+    print("DROL(16)h routes in half precision (--routing-precision bfloat16)")
     print("          ms an update    GFLOP   share of bound   over DROL(16)   ms an action   over DROL(16)")
     results: dict[str, Any] = {"matmul_gflops": rate / 1e9}
     for name, count in operations.items():

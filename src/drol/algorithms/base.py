@@ -39,6 +39,11 @@ class Algorithm(eqx.Module):
 
     batch_size: eqx.AbstractVar[int]  # transitions that an update takes
 
+    @property
+    def half_precision(self) -> bool:
+        """Whether a part of the update multiplies in half precision; it is compiled for that then."""
+        return False
+
     @abc.abstractmethod
     def init(self, key: Array, spec: Spec) -> Any:
         """The state before the first update; its `policy` is the part that `act` needs."""

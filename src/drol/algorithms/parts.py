@@ -64,15 +64,19 @@ def aggregate(values: Array, how: str) -> Array:
 
 
 def uniform_in_ball(key: Array, shape: tuple[int, ...], radius: float) -> Array:
-    """Points uniform in a ball; the last axis of `shape` is its dimension."""
-    direction_key, radius_key = jax.random.split(key)
-    normal = jax.random.normal(direction_key, shape)
-    uniform = jax.random.uniform(radius_key, (*shape[:-1], 1))
-    return ball_point(normal, uniform, radius)
+    """Points uniform in a ball; the last axis of `shape` is its dimension d.
+
+    The first d coordinates of a point that is uniform on the sphere in d + 2 dimensions are uniform in the ball, so one
+    normal draw is enough.
+    """
+    *rows, dimension = shape
+    normal = jax.random.normal(key, (*rows, dimension + 2))
+    length = jnp.sqrt(jnp.square(normal).sum(-1, keepdims=True))
+    return radius * normal[..., :dimension] / length
 
 
 def ball_point(normal: Array, uniform: Array, radius: float) -> Array:
-    """`R u^(1/d) v / |v|` for a normal draw v and a uniform draw u, with the small constants of the released code."""
+    """`R u^(1/d) v / |v|` for a normal draw v and a uniform draw u: how the released code draws a point of the ball."""
     length = jnp.sqrt(jnp.square(normal).sum(-1, keepdims=True) + 1e-6) + 1e-8
     return radius * uniform ** (1 / (normal.shape[-1] + 1e-8)) * normal / length
 

@@ -97,7 +97,8 @@ class Table(eqx.Module):
     def __call__(self, observation: Array, latent: Array) -> Array:  # noqa: ARG002
         return latent @ self.points
 
-    candidates = __call__
+    def candidates(self, observation: Array, latent: Array, half_precision: bool = False) -> Array:  # noqa: ARG002
+        return self(observation, latent)
 
 
 def smooth_critic(dimension: int, seed: int) -> Callable[..., Array]:

@@ -51,7 +51,7 @@ class LatentActor(eqx.Module):
         features = jnp.broadcast_to(features, (*latent.shape[:-1], features.shape[-1]))
         return self.network(jnp.concatenate([features, latent], -1))
 
-    def candidates(self, observation: Array, latent: Array) -> Array:
+    def candidates(self, observation: Array, latent: Array, half_precision: bool = False) -> Array:
         """`f(s, z_k)` for the K latents [..., K, latent] of each state.
 
         The first layer is linear, so its part that sees the state is computed once for each state, not K times.
@@ -61,7 +61,7 @@ class LatentActor(eqx.Module):
         size = features.shape[-1]
         embedded = features @ first.kernel[:size] + first.bias  # [..., hidden]
         x = embedded[..., None, :] + latent @ first.kernel[size:]  # [..., K, hidden]
-        return self.network.after_first(x)
+        return self.network.after_first(x, half_precision)
 
 
 class VectorField(eqx.Module):

@@ -12,27 +12,39 @@ from drol.algorithms.base import Algorithm
 from drol.data.dataset import Dataset
 from drol.types import Metrics, Spec, Transition
 
-# XLA's newer library of CPU kernels runs these matrix products slower than the one before it: one update at the
-# paper's size took 110 ms with it and 85 ms without (docs/performance.md).
-WANTED_OPTIONS = {"xla_cpu_experimental_ynn_fusion_type": ""}
+# XLA's newer library of CPU kernels runs single-precision products slower than the one before it: one update at the
+# paper's size took 110 ms with it and 85 ms without. Products in half precision are fast only with it
+# (docs/performance.md).
+KERNEL_LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
+VECTOR_WIDTH = "xla_cpu_prefer_vector_width"  # in bits; XLA takes half of what AVX-512 has unless it is asked
 
 
 @functools.cache
-def compiler_options() -> dict[str, str]:
+def compiler_options(half_precision: bool = False) -> dict[str, str]:
     """The wanted options, as far as this version of XLA knows them."""
+    kernels = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT" if half_precision else ""
+    wanted = {KERNEL_LIBRARY: kernels, VECTOR_WIDTH: "512"}
     try:
-        jax.jit(lambda x: x, compiler_options=WANTED_OPTIONS).lower(0.0).compile()
+        jax.jit(lambda x: x, compiler_options=wanted).lower(0.0).compile()
     except jax.errors.JaxRuntimeError:
         return {}
-    return WANTED_OPTIONS
+    return wanted
 
 
 def fast_jit(**jit_options: Any) -> Callable[[Callable], Callable]:
     """`jax.jit` with the compiler options above; they are asked for at the first call, not at import."""
 
+    @functools.cache
+    def compiled(function: Callable, half_precision: bool) -> Callable:
+        return jax.jit(function, compiler_options=compiler_options(half_precision), **jit_options)
+
     def decorate(function: Callable) -> Callable:
-        compiled = functools.cache(lambda: jax.jit(function, compiler_options=compiler_options(), **jit_options))
-        return functools.wraps(function)(lambda *arguments: compiled()(*arguments))
+        @functools.wraps(function)
+        def call(*arguments: Any) -> Any:
+            half_precision = any(isinstance(each, Algorithm) and each.half_precision for each in arguments)
+            return compiled(function, half_precision)(*arguments)
+
+        return call
 
     return decorate
 
