@@ -52,3 +52,12 @@ def test_a_run_on_disk_can_be_stopped_and_goes_on(tmp_path):
     newest = "checkpoints/000000012/arrays.safetensors"
     assert (parts / newest).read_bytes() == (whole / newest).read_bytes()
     assert RunDirectory(whole).read_metrics()[-1]["diagnostics/candidate_divergence"] > 0
+
+
+def test_a_seed_learns_the_same_alone_and_beside_others():
+    """On a CPU each seed is a program of its own, so nothing depends on which others train with it."""
+    together = run(MEMORY, [(1, 4), (5, 9)], (0, 7, 3))
+    for index, seed in enumerate((0, 7, 3)):
+        alone = run(MEMORY, [(1, 9)], (seed,))
+        for one, other in zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True):
+            np.testing.assert_array_equal(one[index], other[0])

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.sharding import Sharding
 
 from drol.algorithms.base import Algorithm
 from drol.data.dataset import Dataset
@@ -81,7 +82,7 @@ def zero_totals(algorithm: Algorithm, states: Any, dataset: Dataset, keys: Array
     return jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
 
 
-@fast_jit(donate_argnames=("states", "totals"))
+@fast_jit(static_argnames="batch_sharding", donate_argnames=("states", "totals"))
 def train_chunk(
     algorithm: Algorithm,
     states: Any,
@@ -90,11 +91,12 @@ def train_chunk(
     keys: Array,
     first_step: Array | int,
     last_step: Array | int,
+    batch_sharding: Sharding | None = None,
 ) -> tuple[Any, Metrics]:
     """Run the updates `first_step` to `last_step` of every seed without leaving the device, adding up their metrics.
 
     The steps are data, not shapes: chunks of any length share one compiled program, and cutting a run into other
-    chunks changes no number.
+    chunks changes no number. With a sharding, the rows of every batch are split over devices.
     """
 
     def train_one_seed(state: Any, total: Metrics, key: Array) -> tuple[Any, Metrics]:
@@ -102,6 +104,8 @@ def train_chunk(
             state, total = carry
             batch_key, update_key = jax.random.split(jax.random.fold_in(key, step))
             batch = dataset.sample(batch_key, algorithm.batch_size)
+            if batch_sharding is not None:
+                batch = jax.lax.with_sharding_constraint(batch, batch_sharding)
             state, metrics = algorithm.update(state, batch, update_key)
             return state, jax.tree.map(jnp.add, total, metrics)
 

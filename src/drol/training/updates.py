@@ -1,14 +1,19 @@
 """Offline updates from data in memory, in one compiled loop, or from data on disk, as its batches arrive."""
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 from jax import Array
 
 from drol.algorithms.base import Algorithm
 from drol.data.dataset import Dataset
 from drol.data.mapped import MappedDataset
 from drol.training.compiled import train_batches, train_chunk
+from drol.training.devices import ONE_DEVICE, Placement
 from drol.types import Metrics, Transition
 
 BATCHES = 32  # read at once
@@ -18,33 +23,75 @@ DIAGNOSED = 16_384  # transitions of data on disk that are kept in memory for di
 class Updates:
     """Runs the updates of all seeds; called for one stretch of steps after the other."""
 
-    def __init__(self, algorithm: Algorithm, dataset: Dataset | MappedDataset, keys: Array, last_step: int):
-        self.algorithm, self.dataset, self.keys, self.last_step = algorithm, dataset, keys, last_step
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        dataset: Dataset | MappedDataset,
+        keys: Array,
+        last_step: int,
+        placement: Placement = ONE_DEVICE,
+    ):
+        self.algorithm, self.last_step, self.placement = algorithm, last_step, placement
+        self.dataset = placement.put_everywhere(dataset) if isinstance(dataset, Dataset) else dataset
+        self.keys, self.placed_keys = keys, placement.put_seeds(keys)
         self.in_memory = in_memory(dataset)
         self.stream: Iterator[tuple[int, int, Transition]] | None = None
         self.read: tuple[int, int, Transition] | None = None  # first step, number and batches of what was read last
+        self.threads = seed_threads(len(keys), placement)
+        self.compiled = False
 
     def run(self, states: Any, totals: Metrics, first_step: int, last_step: int) -> tuple[Any, Metrics]:
         if isinstance(self.dataset, Dataset):
-            return train_chunk(self.algorithm, states, totals, self.dataset, self.keys, first_step, last_step)
+            return self.train_seeds(states, totals, self.placed_keys, None, first_step, last_step)
         while first_step <= last_step:
             begin, count, batches = self.batches_of(self.dataset, first_step)
             end = min(last_step, begin + count - 1)
-            states, totals = train_batches(
-                self.algorithm, states, totals, batches, self.keys, begin, first_step - begin, end + 1 - begin
-            )
+            span = begin, first_step - begin, end + 1 - begin
+            states, totals = self.train_seeds(states, totals, self.placed_keys, batches, *span)
             first_step = end + 1
         return states, totals
+
+    def train_seeds(
+        self, states: Any, totals: Metrics, keys: Array, batches: Transition | None, *span: int
+    ) -> tuple[Any, Metrics]:
+        """Train all seeds in one call, or each in a call of its own, in threads."""
+        if self.threads is None:
+            return self.train(states, totals, keys, batches, *span)
+        together = (states, totals, keys, batches)
+        seeds = [jax.tree.map(lambda leaf, i=i: leaf[i : i + 1], together) for i in range(len(keys))]
+        first = [] if self.compiled else [self.train(*seeds.pop(0), *span)]  # two threads would compile twice
+        self.compiled = True
+        rest = self.threads.map(lambda seed: self.train(*seed, *span), seeds)
+        return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *first, *rest)
+
+    def train(
+        self, states: Any, totals: Metrics, keys: Array, batches: Transition | None, *span: int
+    ) -> tuple[Any, Metrics]:
+        if batches is not None:
+            return train_batches(self.algorithm, states, totals, batches, keys, *span)
+        sharding = self.placement.batch_sharding
+        return jax.block_until_ready(train_chunk(self.algorithm, states, totals, self.dataset, keys, *span, sharding))
 
     def batches_of(self, dataset: MappedDataset, step: int) -> tuple[int, int, Transition]:
         """What was read, or is read now, for the update of a step; steps come in order."""
         if self.stream is None:
             self.stream = dataset.stream(self.keys, step, self.last_step, self.algorithm.batch_size, BATCHES)
         if self.read is None or step >= self.read[0] + self.read[1]:
-            self.read = next(self.stream)
+            first_step, count, batches = next(self.stream)
+            self.read = first_step, count, self.placement.put_batches(batches)
         return self.read
 
 
 def in_memory(dataset: Dataset | MappedDataset) -> Dataset:
     """The dataset, or of one on disk as much as diagnostics need."""
     return dataset if isinstance(dataset, Dataset) else dataset.some(DIAGNOSED)
+
+
+def seed_threads(seeds: int, placement: Placement) -> ThreadPoolExecutor | None:
+    """Threads that train one seed each, where that is faster than all seeds in one program: on the cores of a CPU.
+
+    The products of one seed leave cores waiting that another seed can use; docs/performance.md has the measurement.
+    """
+    if seeds == 1 or placement.mesh is not None or jax.default_backend() != "cpu":
+        return None
+    return ThreadPoolExecutor(min(seeds, os.cpu_count() or 1))

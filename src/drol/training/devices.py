@@ -1,0 +1,103 @@
+"""Where updates run: on one device, or spread over several, of one process or of many.
+
+Several seeds are spread over the devices of a process, each device training its share. Where their number does not
+allow that, or there are several processes, every batch is split: each device computes the losses of its rows, and the
+compiler adds the gradients up. Numbers do not depend on it beyond rounding.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jax import Array
+from jax.experimental import multihost_utils
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from drol.errors import InputError
+
+AXIS = "devices"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The devices of a run and what is spread over them: its seeds, or the rows of each batch."""
+
+    mesh: Mesh | None = None  # None: one device, and nothing to spread
+    spread: str = "nothing"
+
+    @property
+    def batch_sharding(self) -> NamedSharding | None:
+        """How the rows of a batch are split, where they are."""
+        return NamedSharding(self.mesh, PartitionSpec(AXIS)) if self.mesh and self.spread == "batch" else None
+
+    def put_seeds(self, tree: Any) -> Any:
+        """Arrays [seed, ...] where the updates want them."""
+        return self.put(tree, PartitionSpec(AXIS) if self.spread == "seeds" else PartitionSpec())
+
+    def put_everywhere(self, tree: Any) -> Any:
+        """Arrays that every device has whole."""
+        return self.put(tree, PartitionSpec())
+
+    def put_batches(self, tree: Any) -> Any:
+        """Batches [seed, number, row, ...] that were drawn on the host."""
+        return self.put(tree, PartitionSpec(AXIS) if self.spread == "seeds" else PartitionSpec(None, None, AXIS))
+
+    def put(self, tree: Any, spec: PartitionSpec) -> Any:
+        return tree if self.mesh is None else jax.tree.map(lambda leaf: put_array(leaf, self.mesh, spec), tree)
+
+    def gather(self, tree: Any) -> Any:
+        """The same arrays for this process to use by itself."""
+        return tree if self.mesh is None else jax.tree.map(np.asarray, tree)
+
+    def agree(self, number: int) -> int:
+        """The number that the leading process has, in every process."""
+        return number if jax.process_count() == 1 else int(self.follow(np.int32(number)))
+
+    def follow(self, tree: Any) -> Any:
+        """The arrays that the leading process has, in every process."""
+        return tree if jax.process_count() == 1 else multihost_utils.broadcast_one_to_all(tree)
+
+
+ONE_DEVICE = Placement()
+
+
+def put_array(leaf: Any, mesh: Mesh | None, spec: PartitionSpec) -> Array:
+    """An array on all devices of a mesh, each taking its part of what this process has; needs no other process."""
+    if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return jax.random.wrap_key_data(put_array(jax.random.key_data(leaf), mesh, spec))
+    values = np.asarray(leaf)
+    return jax.make_array_from_callback(values.shape, NamedSharding(mesh, spec), lambda index: values[index])
+
+
+def join(coordinator: str, process_count: int, process_index: int) -> None:
+    """Make this process one of several that train one run together; before anything else of jax is used."""
+    if process_count < 1 or not 0 <= process_index < process_count:
+        raise InputError(
+            f"process {process_index} of {process_count}: --process-index counts from 0 to below --process-count"
+        )
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    jax.distributed.initialize(coordinator, process_count, process_index)
+
+
+def place(seeds: int, batch_size: int, devices: int | None = None) -> Placement:
+    """Spread a run over this many devices; over all that its processes have unless a number is given."""
+    available = jax.devices()
+    count = len(available) if devices is None else devices
+    if not 1 <= count <= len(available):
+        raise InputError(f"--devices is {count}; it must be from 1 to {len(available)}, which is what there is")
+    if jax.process_count() > 1 and count < len(available):
+        raise InputError(f"--devices is {count}; processes that train together use all of their {len(available)}")
+    if count == 1:
+        return ONE_DEVICE
+    mesh = Mesh(np.asarray(available[:count]), (AXIS,))
+    if seeds % count == 0 and jax.process_count() == 1:
+        return Placement(mesh, "seeds")
+    if batch_size % count == 0:
+        return Placement(mesh, "batch")
+    usable = math.gcd(count, batch_size)
+    raise InputError(
+        f"{count} devices divide neither {seeds} seeds nor a batch of {batch_size}; give --devices {usable}, "
+        f"or a --batch-size that {count} divides"
+    )

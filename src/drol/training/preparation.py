@@ -1,0 +1,23 @@
+"""The data of a run as its updates see it: observations standardised where the run asks for it."""
+
+from typing import Any
+
+from drol.data.mapped import MappedDataset
+from drol.training.config import RunConfig
+from drol.training.policy import Standardisation
+
+
+def standardise(config: RunConfig, train: Any) -> Standardisation:
+    """The shift and scale that the training data asks for."""
+    if not config.standardise_observations:
+        return Standardisation.identity(train.spec)
+    if isinstance(train, MappedDataset):
+        return Standardisation.from_moments(*train.moments(), config.observation_scale)
+    return Standardisation.of(train.observation, config.observation_scale)
+
+
+def prepare(config: RunConfig, dataset: Any, standardisation: Standardisation) -> Any:
+    """A dataset with its observations shifted and scaled."""
+    if not config.standardise_observations:
+        return dataset
+    return dataset.standardised(standardisation.mean, standardisation.deviation)
