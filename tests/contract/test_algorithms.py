@@ -58,6 +58,17 @@ def test_the_policy_acts_in_the_box_and_the_same_for_the_same_key(algorithm):
     assert algorithm.draws_actions == bool((first != other).any())
 
 
+def test_critics_that_a_policy_carries_value_actions_of_a_state(algorithm):
+    policy = jax.eval_shape(lambda key: algorithm.init(key, SPEC), jax.random.key(0)).policy
+    critics = algorithm.critics(policy)
+    if critics is None:
+        assert not hasattr(policy, "critic")
+        return
+    observation, action = jnp.zeros((5, *SPEC.observation_shape)), jnp.zeros((5, SPEC.action_size))
+    values = jax.eval_shape(lambda policy: algorithm.critics(policy)(observation, action), policy)
+    assert values.shape == (2, 5)
+
+
 def test_training_several_seeds_moves_every_network_and_keeps_numbers_finite(algorithm, tmp_path):
     dataset = Dataset.from_rows(**random_rows([40, 40]))
     keys = seed_keys((0, 1))

@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import equinox as eqx
@@ -59,6 +59,10 @@ class Algorithm(eqx.Module):
     def explore(self, policy: Any, observation: Array, key: Array) -> Array:
         """The action to take while training in an environment; a policy that draws nothing adds noise here."""
         return self.act(policy, observation, key)
+
+    def critics(self, policy: Any) -> Callable[[Array, Array], Array] | None:
+        """The `Q_j(s, a)` [ensemble, ...] that the policy carries, as functions of state and action; None if none."""
+        return getattr(policy, "critic", None)
 
     def diagnose(self, state: Any, batch: Transition, key: Array) -> Metrics:  # noqa: ARG002
         """Figures that no update needs, computed on one batch when metrics are logged."""

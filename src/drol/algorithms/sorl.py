@@ -13,6 +13,7 @@ holds the target constant. Reference: SORL, released code.
 """
 
 import math
+from collections.abc import Callable
 from typing import ClassVar
 
 import equinox as eqx
@@ -101,6 +102,10 @@ class SORL(Algorithm):
         noise = jax.random.normal(key, (best_of, policy.actor.action_size))
         actions = shortcut_action(policy.actor, observation, noise, self.act_steps)  # [best_of, action]
         return best_action(policy.critic, observation, actions, float(self.act_steps), how=self.q_aggregation)
+
+    def critics(self, policy: Networks) -> Callable[[Array, Array], Array]:
+        """The critics of actions drawn with `act_steps` steps."""
+        return lambda observation, action: policy.critic(observation, action, float(self.act_steps))
 
     def draw(self, batch: Transition, key: Array) -> Draws:
         keys = jax.random.split(key, 8)

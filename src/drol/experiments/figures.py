@@ -170,14 +170,14 @@ def candidate_cells(
 
 def draw_critic(axes: Any, policy: Policy, state: np.ndarray, grid: np.ndarray) -> None:
     """Contours of the mean critic over the box of actions, where the policy has one."""
-    critic = getattr(policy.networks, "critic", None)
-    if critic is None:
+    critics = policy.algorithm.critics(policy.networks)
+    if critics is None:
         return
     inside = grid[np.abs(grid) <= 1][::6]
     x, y = np.meshgrid(inside, inside)
     points = jnp.asarray(np.stack([x, y], -1).reshape(-1, 2), jnp.float32)
     observation = policy.standardisation(jnp.asarray(state, jnp.float32))
-    value = np.asarray(critic(jnp.tile(observation, (len(points), 1)), points).mean(0)).reshape(x.shape)
+    value = np.asarray(critics(jnp.tile(observation, (len(points), 1)), points).mean(0)).reshape(x.shape)
     axes.contour(
         x, y, value, levels=6, cmap="Greys", linewidths=0.9, alpha=0.9, vmin=value.min() - np.ptp(value), zorder=2
     )
