@@ -1,3 +1,5 @@
+import copy
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -112,3 +114,40 @@ def test_a_policy_knows_the_box_that_its_data_was_scaled_from(tmp_path):
     np.testing.assert_allclose(policy.in_units_of_the_data(np.asarray([-1.0, 0.5])), [0, 5])
     plain = Policy(policy.algorithm, policy.networks, policy.standardisation)
     np.testing.assert_allclose(plain.in_units_of_the_data(np.asarray([-1.0, 0.5])), [-1, 0.5])
+
+
+@pytest.mark.parametrize("best_of", [1, 3])
+def test_acting_alone_in_a_program_and_in_a_batch_give_the_same_action(folder, best_of):
+    policy = Policy.load(folder, 9)
+    observation, key = np.asarray([0.3, 0.2, -0.1]), jax.random.key(5)
+    alone = policy.act(observation, key, best_of)
+    assert alone.shape == (2,)
+    inside = jax.jit(lambda policy, observation: policy.act(observation, key, best_of))(policy, observation)
+    np.testing.assert_allclose(alone, inside, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(alone, policy.act([0.3, 0.2, -0.1], key, best_of), rtol=0, atol=0)
+    together = policy.act(observation[None], key[None], best_of)
+    np.testing.assert_allclose(alone, together[0], rtol=0, atol=1e-6)
+    assert policy.act_alone is policy.act_alone  # compiled once
+
+
+def test_each_policy_acts_with_its_own_weights_after_others_have_acted(folder):
+    observation, key = np.asarray([0.3, 0.2, -0.1]), jax.random.key(5)
+    policies = {seed: Policy.load(folder, seed) for seed in SEEDS}
+    alone = {seed: policy.act(observation, key) for seed, policy in policies.items()}
+    for seed, policy in policies.items():
+        np.testing.assert_allclose(alone[seed], policy.act(observation[None], key[None])[0], rtol=0, atol=1e-6)
+    doubled = jax.tree.map(lambda leaf: 2 * leaf, policies[4])
+    assert not np.allclose(doubled.act(observation, key), alone[4], atol=1e-3)
+
+
+def test_a_policy_that_acted_can_be_copied_and_mapped_over(folder):
+    observation, key = np.asarray([0.3, 0.2, -0.1]), jax.random.key(5)
+    policy = Policy.load(folder, 0)
+    action = policy.act(observation, key)
+    copied = copy.deepcopy(policy)
+    np.testing.assert_array_equal(copied.act(observation, key), action)
+    assert jax.tree.structure(copied) == jax.tree.structure(policy)
+    keys = jax.random.split(key, 4)
+    mapped = jax.vmap(lambda each: policy.act(observation, each))(keys)
+    for row in range(4):
+        np.testing.assert_allclose(mapped[row], policy.act(observation, keys[row]), rtol=0, atol=1e-6)

@@ -1,5 +1,8 @@
 """A trained policy: what acts, what it needs, and how it is saved."""
 
+import dataclasses
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -53,13 +56,27 @@ class Policy(eqx.Module):
     standardisation: Standardisation
     action_box: ActionBox | None = eqx.field(static=True, default=None)  # of the data, where it was scaled
 
-    @eqx.filter_jit
     def act(self, observation: Array | np.ndarray, key: Array, best_of: int = 1) -> Array:
         """One action in [-1, 1] for one observation [observation], or one each for a batch of them and of keys."""
-        observation = self.standardisation(jnp.asarray(observation, jnp.float32))
-        if key.ndim == 0:
-            return self.algorithm.act(self.networks, observation, key, best_of)
-        return jax.vmap(lambda each, key: self.algorithm.act(self.networks, each, key, best_of))(observation, key)
+        if not isinstance(observation, jax.Array):
+            observation = np.asarray(observation)
+        if key.ndim == 0 and self.act_alone is not None:
+            return self.act_alone(observation, key, best_of)
+        return act_with(self, observation, key, best_of)
+
+    @functools.cached_property
+    def act_alone(self) -> Callable[[Array | np.ndarray, Array, int], Array] | None:
+        """`act` for one observation with the weights as constants; None while the weights are being traced.
+
+        Handing the weights over at every call would cost as much as the network itself.
+        """
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(self)):
+            return None
+        return jax.jit(functools.partial(draw_action, self), static_argnums=2)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: a copy compiles for itself."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def in_units_of_the_data(self, action: Array | np.ndarray) -> np.ndarray:
         """Actions in [-1, 1] as the robot takes them: in the box that the data's actions lived in."""
@@ -90,6 +107,19 @@ class Policy(eqx.Module):
         index = seeds.index(seed) if seed is not None else 0
         box = ActionBox(*map(tuple, metadata["action_box"])) if metadata.get("action_box") else None
         return cls(built, jax.tree.map(lambda leaf: leaf[index], networks), standardisation, box)
+
+
+def draw_action(policy: Policy, observation: Array, key: Array, best_of: int) -> Array:
+    observation = policy.standardisation(jnp.asarray(observation, jnp.float32))
+    return policy.algorithm.act(policy.networks, observation, key, best_of)
+
+
+@eqx.filter_jit
+def act_with(policy: Policy, observation: Array, key: Array, best_of: int) -> Array:
+    """An action for each observation and key, or for one; compiled once for all policies of the same shape."""
+    if key.ndim == 0:
+        return draw_action(policy, observation, key, best_of)
+    return jax.vmap(lambda each, key: draw_action(policy, each, key, best_of))(observation, key)
 
 
 def save_policies(
