@@ -4,8 +4,8 @@
     truth   the same inside the discs, 0 outside: an action that nobody took is worth nothing
     loss    weight |pull|^2 / d_a - Q / E|Q| for FQL (to its teacher's action) and DROL (data to nearest candidate)
 
-All methods see the same data and learn their own critic from it. The weights of FQL and DROL are swept over one grid,
-and the best of each is drawn. `python -m drol.experiments.bandit --out docs/images/bandit.png` makes the figure and
+All methods see the same data and learn their own critic from it. The weights of FQL and DROL are swept over one grid;
+the best of each is drawn, and what cloning pulls where it is strongest. `python -m drol.experiments.bandit --out docs/images/bandit.png` makes the figure and
 prints its numbers.
 """
 
@@ -175,7 +175,7 @@ def bandit_figure(outcomes: dict[str, list[Outcome]]) -> Figure:
     for panel, method in zip(axes[0, :3], outcomes, strict=True):
         draw_actions_panel(panel, best(outcomes[method]))
     for panel, method in zip(axes[1, :2], ("fql", "drol"), strict=True):
-        draw_pulls_panel(panel, best(outcomes[method]))
+        draw_pulls_panel(panel, outcomes[method][-1])  # where cloning is strongest
     curves = (
         (axes[0, 3], "reward", "expected true reward"),
         (axes[1, 2], "distance", "distance from the optimum\n(actions in the better disc)"),
@@ -227,11 +227,10 @@ def draw_pulls_panel(panel: Any, outcome: Outcome) -> None:
     for start, end in zip(pulled, towards, strict=True):
         panel.plot(*np.stack([start, end]).T, color=colour, lw=0.5, alpha=0.6)
     panel.scatter(*towards.T, s=7, facecolor="white", edgecolor=colour, lw=0.6, zorder=4)
-    if outcome.method == "drol":
-        panel.scatter(*outcome.actions[0, :400].T, s=9, color=MUTED, alpha=0.6, lw=0, zorder=3)
+    panel.scatter(*outcome.actions[0, :400].T, s=9, color=MUTED, alpha=0.6, lw=0, zorder=3)
     panel.scatter(*pulled.T, s=11, color=colour, lw=0, zorder=5)
     what = "every draw to its teacher" if outcome.method == "fql" else "nearest of 16 draws to the data"
-    panel.set_title(f"{NAMES[outcome.method]}: {what}", fontsize=9)
+    panel.set_title(f"{NAMES[outcome.method]}, weight {outcome.weight:g}: {what}", fontsize=9)
     share, length = 100 * inside(pulled).mean(), np.linalg.norm(pulled - towards, axis=1).mean()
     panel.set_xlabel(
         f"pulled: {share:.0f}% inside, mean length {length:.2f}\nall draws: {100 * outcome.inside[0]:.0f}% inside"
