@@ -44,6 +44,13 @@ def test_defaults_are_the_papers_and_the_laptop_preset_is_small():
     assert flagged.algorithm.bc_weight == 7
 
 
+def test_where_evaluations_happen_is_no_part_of_the_run():
+    foreground, _ = parse(["--preset", "laptop"])
+    background, parsed = parse(["--preset", "laptop", "--background-evaluation"])
+    assert parsed.background_evaluation
+    assert background.folder_name() == foreground.folder_name()
+
+
 def test_a_run_folder_has_everything(run_folder):
     names = {path.name for path in run_folder.iterdir()}
     assert {"config.json", "metrics.jsonl", "evaluations.jsonl", "checkpoints", "policies", "trajectories"} <= names

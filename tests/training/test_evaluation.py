@@ -1,4 +1,5 @@
 import functools
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import numpy as np
@@ -9,7 +10,7 @@ from toys import SPEC, TINY, random_state
 from drol.errors import InputError
 from drol.runs.directory import RunDirectory
 from drol.tasks.environments import stack_frames
-from drol.training.evaluation import Evaluator, evaluate_run
+from drol.training.evaluation import Cancelled, Evaluator, evaluate_run
 from drol.training.policy import Policy, Standardisation
 from drol.types import Spec
 
@@ -20,7 +21,7 @@ EPISODES, FIRST_SEED = 7, 3
 
 @pytest.fixture(scope="module")
 def policy():
-    return Policy(TINY, random_state(TINY).policy, Standardisation.identity(SPEC))
+    return Policy(TINY, random_state(TINY, seed=1).policy, Standardisation.identity(SPEC))
 
 
 def play(policy, processes, fault="healthy", seed=-1, **options):
@@ -139,6 +140,14 @@ def test_an_environment_that_hangs_is_given_up(policy, healthy):
         assert_same(found[:-1], healthy[:-1])
         give_time(evaluator, 60.0)
         assert_same(evaluator.run(policy, EPISODES - 1, FIRST_SEED), healthy[:-1])  # a new process took its place
+
+
+def test_an_evaluation_in_another_thread_can_be_cancelled_while_an_environment_hangs(policy):
+    with Evaluator(functools.partial(Walk, "hangs", FIRST_SEED), 1) as evaluator, ThreadPoolExecutor(1) as thread:
+        running = thread.submit(evaluator.run, policy, EPISODES, FIRST_SEED)
+        evaluator.cancel()
+        with pytest.raises(Cancelled):
+            running.result()
 
 
 def test_ctrl_c_does_not_break_an_episode(policy, healthy):

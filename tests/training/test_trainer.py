@@ -1,7 +1,6 @@
 import dataclasses
 import errno
 import functools
-import json
 import re
 import shutil
 import signal
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from fake_environments import Walk
+from run_folders import Killed, assert_same_run, comparable, files
 from toys import TESTS, TINY, random_rows, tiny_config, tiny_task
 
 from drol.data.dataset import Dataset
@@ -26,10 +26,6 @@ from drol.training.policy import Policy
 from drol.training.trainer import Diverged, Run, train
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
-
-
-class Killed(BaseException):
-    """Ends a run as a kill does: nothing handles it."""
 
 
 def run(path, task=None, quiet=True, **changes):
@@ -49,35 +45,6 @@ def whole(tmp_path_factory):
 def copy(whole, tmp_path):
     """A copy of that run to do something to."""
     return Path(shutil.copytree(whole[0], tmp_path / "copy"))
-
-
-def files(path: Path) -> dict[str, bytes]:
-    """Everything in a run's folder that may not change by itself; a file without a row is as good as none."""
-    found = {str(each.relative_to(path)): each.read_bytes() for each in path.rglob("*") if each.is_file()}
-    return {name: content for name, content in sorted(found.items()) if content}
-
-
-def comparable(path: Path) -> dict[str, object]:
-    """The same, with what depends on the clock taken out of the evaluations and trajectories unpacked."""
-    content = {}
-    for name, value in files(path).items():
-        if name == "evaluations.jsonl":
-            rows = [json.loads(line) for line in value.splitlines()]
-            content[name] = [{key: row[key] for key in row if key != "seconds"} for row in rows]
-        elif name.startswith("trajectories"):
-            with np.load(path / name) as arrays:  # the archive notes the time at which it was written
-                content[name] = {key: arrays[key].tobytes() for key in arrays}
-        elif name != "config.json":
-            content[name] = value
-    return content
-
-
-def assert_same_run(path: Path, expected: Path) -> None:
-    """Checkpoints, policies and rows are the same bit for bit."""
-    found, wanted = comparable(path), comparable(expected)
-    assert found.keys() == wanted.keys()
-    for name, value in wanted.items():
-        assert found[name] == value, name
 
 
 def steps(rows):
@@ -195,7 +162,7 @@ def die_at(monkeypatch, moment):
         ("before the configuration", 0),
         ("after one seed was evaluated at step 0", 0),
         ("before the first checkpoint", 0),
-        ("after one seed was evaluated at step 6", 3),
+        ("after one seed was evaluated at step 6", 6),
         ("between the files of a checkpoint", 3),
         ("after rows that no checkpoint holds", 6),
         ("before old checkpoints are dropped", 9),

@@ -10,11 +10,13 @@ from drol.algorithms import ALGORITHMS, find_algorithm
 from drol.cli.flags import Parser, add_fields, given, whole_number
 from drol.cli.main import complain
 from drol.cli.runtime import prepare_jax
+from drol.errors import InputError
 from drol.paper.hyperparameters import PRESETS as PAPER_PRESETS
 from drol.paper.hyperparameters import Settings, task_settings
 from drol.runs.directory import RunDirectory
 from drol.tasks import DEFAULT_TASK, find_source, load_task
 from drol.training.config import PRESETS, RunConfig
+from drol.training.devices import join
 from drol.training.online import EnvironmentFailed
 from drol.training.trainer import Diverged, Outcome, check_same_run, train
 
@@ -49,7 +51,28 @@ def make_parser(algorithm: str) -> Parser:
         "--out", type=Path, help="run folder (default: runs/<task>/<algorithm>-<digest of the settings>)"
     )
     parser.add_argument("--processes", type=whole_number, metavar="N", help="environments at once in evaluations")
+    parser.add_argument(
+        "--background-evaluation",
+        action="store_true",
+        help="evaluate while training goes on; the scores are the same",
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress, only the result")
+    group = parser.add_argument_group("devices")
+    group.add_argument(
+        "--devices",
+        type=whole_number,
+        metavar="N",
+        help="devices that share the seeds or, if they do not divide them, each batch (default: all)",
+    )
+    group.add_argument(
+        "--coordinator",
+        metavar="HOST:PORT",
+        help="train with several processes: where the first of them listens; give all of them the same command",
+    )
+    group.add_argument(
+        "--process-count", type=whole_number, default=1, metavar="N", help="how many processes there are"
+    )
+    group.add_argument("--process-index", type=whole_number, default=0, metavar="I", help="which one this is, from 0")
     add_fields(parser.add_argument_group("run"), dataclasses.fields(RunConfig))
     group = parser.add_argument_group(f"hyperparameters of {algorithm}")
     add_fields(group, dataclasses.fields(find_algorithm(algorithm)))
@@ -82,16 +105,30 @@ def preset_settings(task: str, algorithm: str, preset: str) -> Settings:
 def run(arguments: list[str]) -> int:
     config, parsed = parse(arguments)
     folder = parsed.out or Path("runs") / config.folder_name()
+    join_processes(parsed)
     prepare_jax()
     check_same_run(RunDirectory(folder), config)
     task = load_task(config.task, Path(config.dataset) if config.dataset else None)
     for note in parsed.notes:  # only now, so that a mistake is still answered with one line
         print(f"drol: note: {note}", file=sys.stderr)
     try:
-        outcome = train(config, folder, task, parsed.processes, parsed.quiet)
+        outcome = train(
+            config, folder, task, parsed.processes, parsed.quiet, parsed.background_evaluation, parsed.devices
+        )
     except (Diverged, EnvironmentFailed) as error:
         return complain(error, 1)
+    if parsed.process_index > 0:
+        print(f"followed process 0 to step {outcome.step:,}")
+        return 0
     return conclude(outcome, config)
+
+
+def join_processes(parsed: argparse.Namespace) -> None:
+    """Meet the other processes, if there are any."""
+    if parsed.coordinator:
+        join(parsed.coordinator, parsed.process_count, parsed.process_index)
+    elif (parsed.process_count, parsed.process_index) != (1, 0):
+        raise InputError("--process-count and --process-index need --coordinator HOST:PORT, where process 0 listens")
 
 
 def conclude(outcome: Outcome, config: RunConfig) -> int:

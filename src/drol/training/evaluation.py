@@ -39,6 +39,10 @@ def act_rows(policy: Policy, observations: Array, seeds: Array, steps: Array, be
     return policy.act(observations, keys, best_of)
 
 
+class Cancelled(Exception):
+    """Somebody asked for the end of an evaluation under way."""
+
+
 @dataclass
 class Running:
     """An episode under way in one process."""
@@ -62,6 +66,7 @@ class Evaluator:
         timeout: float = 120.0,
     ):
         self.keep_positions = keep_positions
+        self.cancelled = False
         count = max(1, min(processes or 4 * (os.cpu_count() or 1), ROWS))
         self.processes = [EnvironmentProcess(make_environment, timeout) for _ in range(count)]
 
@@ -69,8 +74,15 @@ class Evaluator:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
         for process in self.processes:
             process.stop()
+
+    def cancel(self) -> None:
+        """Have `run`, which may be under way in another thread, raise `Cancelled`."""
+        self.cancelled = True
 
     def run(self, policy: Policy, episodes: int, first_seed: int = 0, best_of: int = 1) -> list[Episode]:
         """Episodes with the seeds `first_seed`, `first_seed + 1`, ...; one that breaks or hangs is marked as failed."""
@@ -80,6 +92,8 @@ class Evaluator:
         for number in range(min(len(self.processes), episodes)):
             self.begin(number, running, waiting, first_seed)
         while running:
+            if self.cancelled:
+                raise Cancelled
             answers = self.collect_answers(running)
             for number, answer in answers.items():
                 episode = self.absorb(running[number], answer)
@@ -138,10 +152,10 @@ class Evaluator:
             self.processes[number].send(Step(actions[row]))
 
     def collect_answers(self, running: dict[int, Running]) -> dict[int, Seen | Broke]:
-        """Wait until at least one process has answered, died or run out of time."""
+        """Wait until a process has answered, died or run out of time; for a second at most, see `cancel`."""
         numbers: dict[Any, int] = {self.processes[number].connection: number for number in running}
         patience = min(self.processes[number].deadline for number in running) - time.monotonic()
-        answered = [numbers[connection] for connection in wait(list(numbers), max(0.0, patience))]
+        answered = [numbers[connection] for connection in wait(list(numbers), min(1.0, max(0.0, patience)))]
         now = time.monotonic()
         overdue = [number for number in running if self.processes[number].deadline < now]
         return {number: self.processes[number].receive() for number in {*answered, *overdue}}

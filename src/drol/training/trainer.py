@@ -1,19 +1,18 @@
-"""The host loop: chunk, log, evaluate, save; resumed by running it again."""
+"""The host loop: chunk, log, save, evaluate; resumed by running it again."""
 
-import functools
 import math
 import time
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from drol.data.dataset import Dataset
-from drol.data.mapped import MappedDataset
 from drol.errors import InputError
 from drol.runs.checkpoints import newest_valid, save_tree, step_name
 from drol.runs.directory import RunDirectory
@@ -22,12 +21,14 @@ from drol.tasks.base import Task
 from drol.training.circumstances import circumstances
 from drol.training.compiled import diagnose_seeds, init_seeds, seed_keys, zero_totals
 from drol.training.config import GROWING, RunConfig, differences
-from drol.training.evaluation import Evaluator
+from drol.training.devices import Placement, place
+from drol.training.following import END, follow
 from drol.training.online import Interaction, online_update
-from drol.training.policy import Policy, Standardisation, save_policies
+from drol.training.policy import Standardisation
+from drol.training.preparation import prepare, standardise
 from drol.training.progress import Display
+from drol.training.run_evaluation import RunEvaluation
 from drol.training.signals import Stop, requested_stop
-from drol.training.support import HeldOut, hold_out, offline_scores
 from drol.training.updates import Updates, in_memory
 
 CHUNK_SECONDS = 1.0  # a chunk of updates aims at this, so that progress shows and a signal is heeded
@@ -49,14 +50,28 @@ class Outcome:
 
 
 def train(
-    config: RunConfig, path: Path | str, task: Task | None = None, processes: int | None = None, quiet: bool = False
+    config: RunConfig,
+    path: Path | str,
+    task: Task | None = None,
+    processes: int | None = None,
+    quiet: bool = False,
+    background_evaluation: bool = False,
+    devices: int | None = None,
 ) -> Outcome:
-    """Train all seeds of a run in a folder; if the folder holds this run already, go on where it stopped."""
+    """Train all seeds of a run in a folder; if the folder holds this run already, go on where it stopped.
+
+    Of several processes that train together, the first one writes the folder and evaluates.
+    """
     directory = RunDirectory(Path(path))
     check_same_run(directory, config)
+    placement = place(len(config.seeds), config.algorithm.batch_size, devices)
     task = task or load_task(config.task, Path(config.dataset) if config.dataset else None)
+    if jax.process_index() > 0:
+        with requested_stop():  # the leading process decides when to stop
+            step = follow(config, task, placement)
+        return Outcome(directory, step, step, None, None)
     with directory.locked(), requested_stop() as stop:
-        run = Run(config, directory, task, processes, quiet)
+        run = Run(config, directory, task, placement, processes, quiet, background_evaluation)
         return run.train(stop)
 
 
@@ -85,23 +100,39 @@ def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
 class Run:
     """Everything that lives while a run trains."""
 
-    def __init__(self, config: RunConfig, directory: RunDirectory, task: Task, processes: int | None, quiet: bool):
-        self.config, self.directory, self.task, self.processes = config, directory, task, processes
+    def __init__(
+        self,
+        config: RunConfig,
+        directory: RunDirectory,
+        task: Task,
+        placement: Placement,
+        processes: int | None,
+        quiet: bool,
+        background_evaluation: bool,
+    ):
+        self.config, self.directory, self.task, self.placement = config, directory, task, placement
         self.algorithm = config.algorithm
         self.spec = task.train.spec
-        self.standardisation = self.standardise()
+        self.standardisation = standardise(config, task.train)
         self.check_same_data()
-        self.dataset = self.prepare(task.train)
-        self.validation = in_memory(self.prepare(task.validation)) if task.validation else None
+        self.dataset = prepare(config, task.train, self.standardisation)
+        self.validation = None
+        if task.validation:
+            self.validation = in_memory(prepare(config, task.validation, self.standardisation))
         self.keys = seed_keys(config.seeds)
         self.states = init_seeds(self.algorithm, self.keys, self.spec)
-        self.updates = Updates(self.algorithm, self.dataset, self.keys, config.steps)
+        self.updates = Updates(self.algorithm, self.dataset, self.keys, config.steps, placement)
         self.totals = zero_totals(self.algorithm, self.states, self.updates.in_memory, self.keys)
         self.logged_step = 0  # the totals are of the updates after this one
         self.interaction = self.make_interaction()
         self.step, self.messages = self.resume()
+        self.step = placement.agree(self.step)
+        self.states, self.totals = placement.put_seeds(placement.follow((self.states, self.totals)))
         self.saved_step = self.step
         self.display = Display(config.total_steps, self.step, task.score_name, quiet)
+        self.evaluation = RunEvaluation(
+            config, directory, task, self.display, self.policies, processes, background_evaluation
+        )
         self.write_config()
 
     def check_same_data(self) -> None:
@@ -112,19 +143,6 @@ class Run:
                 raise InputError(
                     f"the data of {self.task.name} is not what the run in {self.directory.path} began with"
                 )
-
-    def standardise(self) -> Standardisation:
-        if not self.config.standardise_observations:
-            return Standardisation.identity(self.spec)
-        train: Any = self.task.train
-        if isinstance(train, MappedDataset):
-            return Standardisation.from_moments(*train.moments(), self.config.observation_scale)
-        return Standardisation.of(train.observation, self.config.observation_scale)
-
-    def prepare(self, dataset: Any) -> Any:
-        if not self.config.standardise_observations:
-            return dataset
-        return dataset.standardised(self.standardisation.mean, self.standardisation.deviation)
 
     def resume(self) -> tuple[int, list[str]]:
         """Load the newest whole checkpoint and forget whatever came after it."""
@@ -152,6 +170,8 @@ class Run:
             return None
         if self.task.make_environment is None:
             raise InputError(f"--online-steps needs an environment, and {self.task.name} has only data")
+        if self.placement.mesh:
+            raise InputError("--online-steps trains on one device; give --devices 1")
         assert isinstance(self.dataset, Dataset), "data on disk comes without an environment"
         return Interaction(
             self.config, self.task, self.dataset, self.standardisation, self.directory.log_online_episode
@@ -174,14 +194,15 @@ class Run:
         self.directory.write_config(now)
 
     def train(self, stop: Stop) -> Outcome:
-        scores = None
-        with self.display, self.evaluator() as evaluator, self.interaction or nullcontext():
+        with self.display, self.evaluation, self.interaction or nullcontext(), self.leading():
             for message in self.messages:
                 self.display.note(message)
-            if self.step == 0 and not self.evaluated(0):
-                self.directory.rewind(-1)  # an evaluation that was cut off leaves the rows of some seeds
-                scores = self.evaluate(evaluator)
+            if self.step == 0 and self.evaluation.missing_seeds(0):
+                self.save_policies()
+            for step in self.evaluation.unfinished_steps():
+                self.evaluation.start(step)
             while self.step < self.config.total_steps and stop.signal is None:
+                self.evaluation.check()
                 boundary = self.next_boundary()
                 if self.step < self.config.steps:
                     self.advance(boundary)
@@ -190,19 +211,27 @@ class Run:
                 if self.due(self.config.log_interval):
                     self.log()
                 if self.due(self.config.evaluation_interval):
-                    scores = self.evaluate(evaluator)
-                if self.due(self.config.checkpoint_interval) or stop.signal is not None:
+                    self.save_policies()
+                if self.due(self.config.checkpoint_interval):
                     self.save()
-        if scores is None:
-            rows = self.directory.read_evaluations()
-            newest = max((row["step"] for row in rows), default=0)
-            scores = [row["score"] for row in rows if row["step"] == newest and "score" in row] or None
-        return Outcome(self.directory, self.step, self.saved_step, scores, stop.signal)
+                if self.due(self.config.evaluation_interval):
+                    self.evaluation.start(self.step)
+            if self.saved_step < self.step:  # a signal asked for the end
+                self.save()
+            self.evaluation.finish()
+        return Outcome(self.directory, self.step, self.saved_step, self.evaluation.scores(), stop.signal)
 
-    def evaluator(self) -> Any:
-        if self.task.make_environment is None:
-            return nullcontext()
-        return Evaluator(self.task.make_environment, self.processes, keep_positions=self.task.maze is not None)
+    @property
+    def policies(self) -> tuple[Any, Standardisation]:
+        return self.placement.gather(self.states.policy), self.standardisation
+
+    @contextmanager
+    def leading(self) -> Iterator[None]:
+        """Whatever happens, processes that follow hear that this one has ended."""
+        try:
+            yield
+        finally:
+            self.placement.agree(END)
 
     def due(self, interval: int) -> bool:
         return self.step % interval == 0 or self.step in (self.config.steps, self.config.total_steps)
@@ -217,6 +246,7 @@ class Run:
     def advance(self, boundary: int) -> None:
         """Run one chunk, not past the boundary and about a second long."""
         last_step = min(boundary, self.step + max(1, round(self.display.rate * CHUNK_SECONDS)))
+        self.placement.agree(last_step)
         start = time.monotonic()
         self.states, self.totals = self.updates.run(self.states, self.totals, self.step + 1, last_step)
         jax.block_until_ready(self.totals)
@@ -243,7 +273,8 @@ class Run:
         """Write the mean metrics since the last log and the diagnostics of this step; stop if one is not a number."""
         updates = self.step - self.logged_step
         means = {name: np.asarray(total) / np.float32(updates) for name, total in self.totals.items()}
-        diagnostics = diagnose_seeds(self.algorithm, self.states, self.updates.in_memory, self.keys, self.step)
+        states = self.placement.gather(self.states)
+        diagnostics = diagnose_seeds(self.algorithm, states, self.updates.in_memory, self.keys, self.step)
         metrics = means | {f"diagnostics/{name}": value for name, value in diagnostics.items()}
         for seed, values in zip(self.config.seeds, per_seed(metrics, len(self.config.seeds)), strict=True):
             row = {"step": self.step, "seed": seed, **values}
@@ -254,68 +285,22 @@ class Run:
                     "the last checkpoint is kept, and a lower --learning-rate may help"
                 )
             self.directory.log_metrics(row)
-        self.totals = jax.tree.map(lambda total: total * 0, self.totals)
+        self.totals = self.placement.put_seeds(jax.tree.map(jnp.zeros_like, self.placement.gather(self.totals)))
         self.logged_step = self.step
 
-    def evaluate(self, evaluator: Evaluator | None) -> list[float] | None:
-        """Save the policies and judge them, by episodes or, without an environment, by held-out data; their scores."""
-        self.save_policies()
-        scores = []
-        validation = [{}] * len(self.config.seeds)
-        if self.validation:
-            metrics = diagnose_seeds(self.algorithm, self.states, self.validation, self.keys, self.step)
-            validation = per_seed(metrics, len(self.config.seeds))
-        for index, seed in enumerate(self.config.seeds):
-            policy = Policy(
-                self.algorithm, jax.tree.map(lambda leaf, i=index: leaf[i], self.states.policy), self.standardisation
-            )
-            start = time.monotonic()
-            found = self.play(policy, seed, evaluator) if evaluator else self.judge_by_data(policy)
-            scores += [found["score"]] if "score" in found else []
-            row = {"step": self.step, "seed": seed, "seconds": round(time.monotonic() - start, 2)}
-            self.directory.log_evaluation(row | {"validation": validation[index]} | found)
-        if scores:
-            self.display.show_score(self.step, scores)
-        return scores or None
-
-    def play(self, policy: Policy, seed: int, evaluator: Evaluator) -> dict[str, Any]:
-        """Run the episodes of an evaluation."""
-        episodes = evaluator.run(policy, self.config.evaluation_episodes, self.config.evaluation_seed)
-        failures = [episode.failure for episode in episodes if episode.failure]
-        if failures:
-            self.display.note(f"{len(failures)} of {len(episodes)} episodes failed: {failures[0]}")
-        positions = [episode.positions for episode in episodes if episode.positions is not None]
-        if len(positions) == len(episodes):
-            self.directory.save_trajectories(self.step, seed, positions)
-        return {"score": self.task.score(episodes), "episodes": [episode.to_dict() for episode in episodes]}
-
-    def judge_by_data(self, policy: Policy) -> dict[str, Any]:
-        """The error against held-out actions, and the share of actions that leave the support of the data."""
-        scores = offline_scores(policy, self.held_out, jax.random.key(0))
-        error, outside = scores["single_sample_error"], scores["outside_support"]
-        self.display.note(
-            f"step {self.step:,}: held-out error {error:.3f}, {outside:.0%} of actions outside the support"
-        )
-        return {"offline": scores}
-
-    @functools.cached_property
-    def held_out(self) -> HeldOut:
-        return hold_out(self.task)
-
-    def evaluated(self, step: int) -> bool:
-        return sum(row["step"] == step for row in self.directory.read_evaluations()) == len(self.config.seeds)
-
     def save_policies(self) -> None:
-        folder = self.directory.policies / step_name(self.step)
-        save_policies(
-            folder, self.algorithm, (self.states.policy, self.standardisation), self.spec, self.config.seeds,
-            task=self.task.name, step=self.step, score_name=self.task.score_name,
-            action_box=[self.task.action_box.low, self.task.action_box.high] if self.task.action_box else None,
-        )  # fmt: skip
+        """Save what the next evaluation looks at, with what validation data says of it now."""
+        validation = []
+        if self.validation:
+            states = self.placement.gather(self.states)
+            metrics = diagnose_seeds(self.algorithm, states, self.validation, self.keys, self.step)
+            validation = per_seed(metrics, len(self.config.seeds))
+        self.evaluation.save(self.step, self.policies, validation)
 
     def save(self) -> None:
         """Write a checkpoint; a full disk is reported and tried again at the next one, except at the end."""
-        tree = {"states": self.states, "totals": self.totals, "logged_step": np.int64(self.logged_step)}
+        states, totals = self.placement.gather((self.states, self.totals))
+        tree = {"states": states, "totals": totals, "logged_step": np.int64(self.logged_step)}
         metadata: dict[str, Any] = {"step": self.step}
         if self.interaction and self.interaction.started:
             tree["online"], metadata["online"] = self.interaction.to_tree()
