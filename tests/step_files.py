@@ -76,6 +76,25 @@ def write_minari(path, steps):
             group["truncations"] = steps["timeouts"][part]
 
 
+def write_robomimic(path, steps):
+    """Demonstrations with parts of observations in groups, beside simulator states that a robot does not have."""
+    following = np.concatenate((steps["observations"][1:], steps["observations"][:1]))
+    starts = (0, *(end + 1 for end in ENDS[:-1]))
+    with h5py.File(path, "w") as file:
+        for number, (first, end) in enumerate(zip(starts, ENDS, strict=True)):
+            group = file.create_group(f"data/demo_{number}")
+            part = slice(first, end + 1)
+            for name, array in (("obs", steps["observations"][part]), ("next_obs", following[part])):
+                group[f"{name}/eef_pos"] = array[:, :2]
+                group[f"{name}/gripper"] = array[:, 2:]
+                group[f"{name}/image"] = np.zeros((len(array), 8, 8, 3), np.uint8)
+            group["states"] = np.zeros((end + 1 - first, 20))
+            group["actions"] = steps["actions"][part]
+            group["rewards"] = steps["rewards"][part]
+            group["dones"] = np.arange(first, end + 1) == end
+        file["mask/train"] = np.array([b"demo_0", b"demo_1"])
+
+
 FORMATS = {
     "npz": ("data.npz", write_npz),
     "compressed npz": ("data.npz", write_compressed),

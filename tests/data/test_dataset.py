@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import random_rows
 
+from drol.data import dataset as dataset_module
 from drol.data.boxes import ACTION_LIMIT
 from drol.data.dataset import Dataset
 from drol.errors import InputError
@@ -245,6 +246,30 @@ def test_unusable_rows_are_refused_in_one_line(rows, message):
     with pytest.raises(InputError) as caught:
         Dataset.from_rows(**rows)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_actions_are_overwritten_only_where_that_is_allowed(dtype):
+    rows = random_rows([5, 3])
+    rows["action"] = (rows["action"] * 1.3).clip(-1, 1).astype(dtype)
+    before = rows["action"].copy()
+    kept = Dataset.from_rows(**rows)
+    np.testing.assert_array_equal(rows["action"], before)
+    overwritten = Dataset.from_rows(**rows, overwrite_action=True)
+    assert overwritten.fingerprint() == kept.fingerprint()
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 50, 1 << 20])
+def test_pieces_do_not_change_what_is_found(monkeypatch, piece_bytes):
+    monkeypatch.setattr(dataset_module, "PIECE_BYTES", piece_bytes)
+    rows = altered("observation", lambda array: put(put(array, (0, 0), np.nan), (9, 1), np.inf))
+    with pytest.raises(InputError, match="observation has 2 values that are NaN"):
+        Dataset.from_rows(**rows)
+    rows = altered("action", lambda array: put(array, (8, 0), -1.25))
+    with pytest.raises(InputError, match=r"actions reach 1\.25"):
+        Dataset.from_rows(**rows)
+    rows = altered("action", lambda array: put(array, (9, 0), np.nan))  # on the last row nothing is read
+    assert np.isfinite(np.asarray(Dataset.from_rows(**rows).action)).all()
 
 
 @pytest.mark.parametrize("name", ["reward", "continues", "last"])

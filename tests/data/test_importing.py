@@ -12,7 +12,18 @@ import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from step_files import COUNT, ENDS, FORMATS, episode_numbers, flat_steps, write_csv, write_hdf5, write_minari, write_npz
+from step_files import (
+    COUNT,
+    ENDS,
+    FORMATS,
+    episode_numbers,
+    flat_steps,
+    write_csv,
+    write_hdf5,
+    write_minari,
+    write_npz,
+    write_robomimic,
+)
 
 from drol.data.dataset import Dataset
 from drol.data.formats import base
@@ -67,6 +78,44 @@ def test_groups_of_minari_keep_every_transition(tmp_path, root, monkeypatch, blo
     )  # fmt: skip
     assert expected.size == COUNT
     assert stored.manifest["splits"]["train"]["fingerprint"] == expected.fingerprint()
+
+
+def test_demonstrations_of_robomimic_are_read_with_their_next_observations(tmp_path, root):
+    steps, path = flat_steps(), tmp_path / "demo.hdf5"
+    write_robomimic(path, steps)
+    assert "both 'obs' and 'states' may be the observation" in refusal(root, [path])
+    joined = refusal(root, [path], {"observation": ["obs"]}, Reading("terminal"))
+    assert joined.startswith("'obs/image' has steps of shape [8, 8, 3], which cannot be joined with 'obs/eef_pos'")
+    vectors = {"observation": ["obs/eef_pos", "obs/gripper"]}
+    assert "there is only dones, the groups; pass --ends" in refusal(root, [path], vectors)
+    stored = import_files([path], "mine", vectors, Reading("terminal"), root=root, validation=0)
+    expected = Dataset.from_arrays(
+        steps["observations"], steps["actions"], steps["rewards"], episode=episode_numbers(), ends="terminal",
+        next_observation=np.concatenate((steps["observations"][1:], steps["observations"][:1])),
+    )  # fmt: skip
+    assert expected.size == COUNT
+    assert stored.manifest["splits"]["train"]["fingerprint"] == expected.fingerprint()
+    assert stored.manifest["fields"]["next_observation"] == "next_obs/eef_pos, next_obs/gripper"
+    images = import_files([path], "images", {"observation": ["obs/image"]}, Reading("timeout"), root=root)
+    assert images.arrays("train")["observation"].shape[1:] == (8, 8, 3)
+    assert images.manifest["counts"]["gaps"] == 0
+
+
+def test_a_next_observation_is_not_taken_from_another_group(tmp_path, root):
+    write_robomimic(tmp_path / "demo.hdf5", flat_steps())
+    stored = import_files([tmp_path / "demo.hdf5"], "mine", {"observation": ["states"]}, Reading("timeout"), root=root)
+    assert "next_observation" not in stored.manifest["fields"]
+
+
+def test_all_of_a_group_is_named_by_the_group(tmp_path, root):
+    with h5py.File(tmp_path / "data.hdf5", "w") as file:
+        for name, array in flat_steps().items():
+            file[name] = array
+        del file["observations"]
+        file["observations/b"], file["observations/a"] = np.zeros((COUNT, 2)), np.ones(COUNT)
+    stored = import_files([tmp_path / "data.hdf5"], "mine", root=root, validation=0)
+    assert stored.manifest["fields"]["observation"] == "observations/a, observations/b"
+    assert stored.arrays("train")["observation"][0].tolist() == [1, 0, 0]
 
 
 def test_a_folder_of_lerobot_is_read_in_order(tmp_path, root):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from drol.cli.data_import import Progress, add_reading_flags, parse_reading
 from drol.cli.flags import Parser
+from drol.data.boxes import ActionBox
 from drol.data.check import Statistics, count_rows, notes, summary
 from drol.data.episodes import Assembler
 from drol.data.importing import Scaling, find_box, in_bytes, open_sources, read_rows
@@ -54,9 +55,8 @@ def check_stored(name: str) -> int:
     sources += f" and {len(manifest['sources']) - 4} more" if len(manifest["sources"]) > 4 else ""
     print(f"{name}: {in_bytes(size)} in {stored.folder}, every checksum right")
     print(f"  {'read from':14s}{sources}; {counts.steps:,} steps")
-    box = stored.box
-    scaled = f"scaled from {range_of(box.low)} to {range_of(box.high)}" if manifest["actions_scaled"] else "not scaled"
-    describe(manifest["fields"], statistics, counts, manifest["ends"], scaled)
+    box = stored.box if manifest["actions_scaled"] else None
+    describe(manifest["fields"], statistics, counts, manifest["ends"], box)
     held_out = manifest["splits"]["validation"] or {"episodes": 0, "transitions": 0}
     train = manifest["splits"]["train"]
     print(
@@ -88,7 +88,7 @@ def check_files(paths: list[Path], mapping: Mapping[str, list[str]], reading: Re
         statistics.add(rows)
     counts = assembler.counts
     print(f"{', '.join(str(path) for path in paths[:4])}: {counts.steps:,} steps, not imported")
-    describe(assembler.names, statistics, counts, "?" if "ends" in problems else assembler.ends, "not scaled")
+    describe(assembler.names, statistics, counts, "?" if "ends" in problems else assembler.ends, reading.box)
     conclude(statistics, counts, problems, None)
     return 1 if problems else 0
 
@@ -101,9 +101,12 @@ def refusal(names: Mapping[str, str], reading: Reading) -> str:
     raise AssertionError
 
 
-def describe(names: Mapping[str, str], statistics: Statistics, counts: Counts, ends: str, scaled: str) -> None:
+def describe(
+    names: Mapping[str, str], statistics: Statistics, counts: Counts, ends: str, box: ActionBox | None
+) -> None:
     shape = statistics.image_shape
     seen = f"images {' x '.join(map(str, shape))}" if shape else numbers(len(statistics.observation.low))
+    scaled = f"scaled from {range_of(box.low)} to {range_of(box.high)}" if box else "not scaled"
     print(f"  {'observation':14s}{names['observation']}: {seen}")
     print(f"  {'action':14s}{names['action']}: {numbers(len(statistics.action.low))}, {scaled}")
     print(f"  {'reward':14s}{names.get('reward', 'none, so it was filled in')}")

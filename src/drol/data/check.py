@@ -168,21 +168,21 @@ def notes(statistics: Statistics, counts: Counts | None, held_out: int | None) -
     if counts and counts.too_short:
         found.append(f"{counts.too_short:,} episodes of a single step without a next observation were left out")
     if statistics.image_shape is None and observation.constant:
-        found.append(f"observation {dimensions(observation.constant)} never changes")
+        found.append(f"observation {dimensions(observation.constant, 'never changes', 'never change')}")
     if action.constant:
-        found.append(f"action {dimensions(action.constant)} never changes")
+        found.append(f"action {dimensions(action.constant, 'never changes', 'never change')}")
     share = statistics.at_limit / max(1, statistics.transitions)
     saturated = [number for number in np.flatnonzero(share > 0.05).tolist() if number not in action.constant]
     if saturated:
         worst = max(saturated, key=lambda number: share[number])
         found.append(
-            f"action {dimensions(saturated)} is often at the limit of the box "
+            f"action {dimensions(saturated, 'is', 'are')} often at the limit of the box "
             f"(dimension {worst} in {share[worst]:.0%} of the transitions)"
         )
     width = np.maximum(np.abs(action.low), np.abs(action.high)) if action.count else np.zeros(0)
     narrow = [number for number in np.flatnonzero(width < 0.2).tolist() if number not in action.constant]
     if narrow:
-        found.append(f"action {dimensions(narrow)} stays within a fifth of the box; it may be too wide")
+        found.append(f"action {dimensions(narrow, 'stays', 'stay')} within a fifth of the box; it may be too wide")
     if statistics.reward.count and statistics.reward.constant:
         found.append(f"every reward is {statistics.reward.low[0]:g}; there is nothing to tell good from bad")
     if statistics.duplicate_episodes:
@@ -193,7 +193,7 @@ def notes(statistics: Statistics, counts: Counts | None, held_out: int | None) -
     if statistics.image_shape is None and observation.count:
         wild = np.flatnonzero((observation.deviation > 30) | (np.abs(observation.mean) > 30)).tolist()
         if wild:
-            found.append(f"observation {dimensions(wild)} is large; train with --standardise-observations")
+            found.append(f"observation {dimensions(wild, 'is', 'are')} large; train with --standardise-observations")
     if statistics.transitions < 256:
         found.append(f"{statistics.transitions:,} transitions are fewer than a batch; some are drawn twice")
     if held_out == 0:
@@ -215,9 +215,9 @@ def notes_on_ends(statistics: Statistics) -> list[str]:
     return found
 
 
-def dimensions(numbers: list[int]) -> str:
+def dimensions(numbers: list[int], verb_of_one: str, verb_of_many: str) -> str:
     shown = ", ".join(map(str, numbers[:8])) + (f" and {len(numbers) - 8} more" if len(numbers) > 8 else "")
-    return f"dimension{'s' * (len(numbers) > 1)} {shown}"
+    return f"dimensions {shown} {verb_of_many}" if len(numbers) > 1 else f"dimension {shown} {verb_of_one}"
 
 
 def summary(statistics: Statistics) -> list[str]:

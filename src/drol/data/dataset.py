@@ -1,6 +1,7 @@
 """Transitions on the device, each observation stored once."""
 
 import hashlib
+from collections.abc import Iterator
 from typing import Self
 
 import equinox as eqx
@@ -10,12 +11,15 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
+from drol.data.arrays import aligned
 from drol.data.boxes import ACTION_LIMIT
 from drol.data.episodes import assemble
 from drol.data.images import check_images, check_standardisable, is_image, random_crop, rows_before, stack
 from drol.data.reading import Reading
 from drol.errors import InputError
 from drol.types import Spec, Transition
+
+PIECE_BYTES = 1 << 20  # looked at at once, so that checking a dataset takes no memory beside it
 
 
 class Dataset(eqx.Module):
@@ -45,8 +49,12 @@ class Dataset(eqx.Module):
         last: np.ndarray,
         frame_stack: int = 1,
         crop_probability: float = 0.0,
+        overwrite_action: bool = False,
     ) -> Self:
-        """A dataset from trajectories laid end to end; where `last` is true all but the observation is ignored."""
+        """A dataset from trajectories laid end to end; where `last` is true all but the observation is ignored.
+
+        `overwrite_action`: the array of actions is not needed afterwards, so it may be clipped in place.
+        """
         check_images(observation, frame_stack, crop_probability)
         arrays = {"observation": observation, "action": action, "reward": reward, "continues": continues}
         rows = len(observation)
@@ -61,27 +69,18 @@ class Dataset(eqx.Module):
             raise InputError(
                 f"{rows} rows with {last.sum()} ends hold no transition; a trajectory is at least two rows"
             )
-        for name, array in arrays.items():
-            checked = array if name == "observation" else array[~last]
-            if checked.dtype == np.uint8:  # a byte is always finite, and of images there are gigabytes
-                continue
-            if not np.isfinite(checked).all():
-                count = np.size(checked) - np.isfinite(checked).sum()
-                raise InputError(f"{name} has {count} values that are NaN or infinite; every value must be finite")
         if action.ndim != 2:
             raise InputError(f"action has shape {action.shape}; it must be [rows, action size]")
-        largest = np.abs(action[~last]).max()
-        if largest > 1 + 1e-6:
-            raise InputError(f"actions reach {largest:.6g}; they must lie in [-1, 1], so scale them first")
-        action = np.clip(action, -ACTION_LIMIT, ACTION_LIMIT)
+        for name, array in arrays.items():
+            check_finite(name, array, None if name == "observation" else last)
         # What follows a last transition is not known; the released codes read the action of the next trajectory.
-        after = np.minimum(np.flatnonzero(last) + 1, rows - 2)
-        action[last] = action[after]
+        clipped = clip_actions(action, last, overwrite_action)
+        clipped[last] = clipped[np.minimum(np.flatnonzero(last) + 1, rows - 2)]
         return cls(
             observation=jnp.asarray(observation, jnp.uint8 if is_image(observation) else jnp.float32),
-            action=jnp.asarray(action, jnp.float32),
-            reward=jnp.asarray(np.where(last, 0, reward), jnp.float32),
-            continues=jnp.asarray(np.where(last, 0, continues), jnp.float32),
+            action=jnp.asarray(clipped, jnp.float32),  # with its type named, jax takes over an aligned array
+            reward=jnp.asarray(cleared(reward, last), jnp.float32),
+            continues=jnp.asarray(cleared(continues, last), jnp.float32),
             last=jnp.asarray(last),
             start=jnp.asarray(np.flatnonzero(~last), jnp.int32),
             frame_stack=frame_stack,
@@ -171,3 +170,43 @@ class Dataset(eqx.Module):
         if self.frame_stack > 1 or self.crop_probability > 0:
             digest.update(f"frame_stack {self.frame_stack} crop_probability {self.crop_probability}".encode())
         return digest.hexdigest()
+
+
+def check_finite(name: str, array: np.ndarray, last: np.ndarray | None) -> None:
+    """Refuse NaN and infinity, but not where `last` is true. Piece by piece, as all that follows: see `PIECE_BYTES`."""
+    if array.dtype == np.uint8:  # a byte is always finite, and of images there are gigabytes
+        return
+    count = 0
+    for piece in pieces(array):
+        wrong = ~np.isfinite(array[piece])
+        if wrong.any():
+            count += int(wrong.sum() if last is None else wrong[~last[piece]].sum())
+    if count:
+        raise InputError(f"{name} has {count} values that are NaN or infinite; every value must be finite")
+
+
+def clip_actions(action: np.ndarray, last: np.ndarray, overwrite: bool) -> np.ndarray:
+    """Actions inside (-1, 1) as float32; those beyond [-1, 1] are refused, but not on last rows."""
+    in_place = overwrite and action.dtype == np.float32 and action.flags.writeable
+    clipped = action if in_place else aligned(action.shape, np.dtype(np.float32))
+    largest = 0.0
+    for piece in pieces(action):
+        largest = max(largest, np.abs(action[piece][~last[piece]]).max(initial=0))
+        clipped[piece] = np.clip(action[piece], -ACTION_LIMIT, ACTION_LIMIT)
+    if largest > 1 + 1e-6:
+        raise InputError(f"actions reach {largest:.6g}; they must lie in [-1, 1], so scale them first")
+    return clipped
+
+
+def cleared(values: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """A copy as float32 with 0 on last rows, which jax takes over as it is."""
+    copy = aligned(values.shape, np.dtype(np.float32))
+    copy[:] = values
+    copy[last] = 0
+    return copy
+
+
+def pieces(array: np.ndarray) -> Iterator[slice]:
+    """Slices of rows that cover an array."""
+    rows = max(1, PIECE_BYTES * len(array) // max(1, array.nbytes))
+    return (slice(first, first + rows) for first in range(0, len(array), rows))

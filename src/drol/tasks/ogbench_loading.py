@@ -101,6 +101,7 @@ def read_dataset(path: Path, goal: Goal, shapes: dict[str, tuple[int, ...]]) -> 
             last=arrays["terminals"],
             frame_stack=FRAME_STACK if is_image else 1,
             crop_probability=CROP_PROBABILITY if is_image else 0.0,
+            overwrite_action=True,
         )
     except InputError as error:
         raise InputError(f"dataset file {path}: {error}") from error

@@ -57,13 +57,17 @@ def choose(available: Sequence[str], mapping: Mapping[str, Sequence[str]], path:
             given = list(mapping[field])
             names = [] if given == [IGNORE] else [each for name in given for each in expand(name, available, path)]
         else:
-            found = [alias for alias in ALIASES[field] if alias in available or numbered(alias, available)]
+            found = [alias for alias in ALIASES[field] if find(alias, available)]
             if len(found) > 1:
                 raise InputError(
                     f"{path}: both {found[0]!r} and {found[1]!r} may be the {field}; say which with "
                     f"--{field.replace('_', '-')}"
                 )
-            names = expand(found[0], available, path) if found else []
+            names = find(found[0], available) if found else []
+        if field == "next_observation" and field not in mapping:
+            names = names_of_next(chosen.get("observation", []), available) or [
+                each for each in names if "/" not in each
+            ]
         if names:
             chosen[field] = names
     for field in ("observation", "action"):
@@ -73,16 +77,28 @@ def choose(available: Sequence[str], mapping: Mapping[str, Sequence[str]], path:
 
 
 def expand(name: str, available: Sequence[str], path: Path) -> list[str]:
-    """A name as it is; `prefix*`: all that begin so, in their order; else the columns name0, name_1, name[2], ..."""
-    if name in available:
-        return [name]
-    if name.endswith("*"):
+    """What a name that was given stands for; `prefix*`: all that begin so, in their order."""
+    if name.endswith("*") and name not in available:
         found = [each for each in available if each.startswith(name[:-1])]
     else:
-        found = numbered(name, available)
+        found = find(name, available)
     if not found:
         raise InputError(f"{path} has no {name!r}; it has {listed(available)}")
     return found
+
+
+def find(name: str, available: Sequence[str]) -> list[str]:
+    """A name as it is; else the columns name0, name_1, name[2], ...; else all of a group: name/..."""
+    if name in available:
+        return [name]
+    return numbered(name, available) or [each for each in available if each.startswith(f"{name}/")]
+
+
+def names_of_next(observation: Sequence[str], available: Sequence[str]) -> list[str]:
+    """next_obs/x for each obs/x, where all of them are there."""
+    inner = [name.partition("/")[2] for name in observation]
+    groups = [[f"{alias}/{name}" for name in inner] for alias in ALIASES["next_observation"]]
+    return next((names for names in groups if all(inner) and set(names) <= set(available)), [])
 
 
 def numbered(name: str, available: Sequence[str]) -> list[str]:
@@ -96,10 +112,16 @@ def listed(names: Sequence[str], limit: int = 12) -> str:
     return (", ".join(map(repr, names[:limit])) or "nothing") + more
 
 
-def side_by_side(parts: Sequence[np.ndarray]) -> np.ndarray:
+def side_by_side(parts: Sequence[np.ndarray], names: Sequence[str]) -> np.ndarray:
     """Arrays [steps] and [steps, n] joined along their last axis; a single one as it is."""
     if len(parts) == 1:
         return parts[0]
+    for part, name in zip(parts, names, strict=True):
+        if part.ndim > 2:
+            raise InputError(
+                f"{name!r} has steps of shape {list(part.shape[1:])}, which cannot be joined with "
+                f"{listed([each for each in names if each != name])}; name it alone, or vectors only"
+            )
     return np.concatenate([part[:, None] if part.ndim == 1 else part for part in parts], axis=-1)
 
 

@@ -53,7 +53,7 @@ class FlatSource(Source):
                 stop = min(start + count, self.steps)
                 yield (
                     {
-                        field: side_by_side([arrays[name][start:stop] for name in names])
+                        field: side_by_side([arrays[name][start:stop] for name in names], names)
                         for field, names in self.chosen.items()
                     },
                     stop / self.steps,
@@ -89,9 +89,13 @@ class EpisodesSource(Source):
                 count = block_steps(sum(each.nbytes for parts in arrays.values() for each in parts) // max(1, steps))
                 for start in range(0, steps, count):
                     stop = min(start + count, steps)
-                    block = {name: side_by_side([part[start:stop] for part in arrays[name]]) for name in arrays}
+                    block = {
+                        field: side_by_side([part[start:stop] for part in parts], self.chosen[field])
+                        for field, parts in arrays.items()
+                    }
                     if self.has_final:
-                        beyond = side_by_side([part[start : stop + 1] for part in arrays["observation"]])
+                        beyond = [part[start : stop + 1] for part in arrays["observation"]]
+                        beyond = side_by_side(beyond, self.chosen["observation"])
                         block["observation"], block["next_observation"] = beyond[:-1], beyond[1:]
                     block["episode"] = np.full(stop - start, number)
                     yield block, (number + stop / steps) / len(self.groups)

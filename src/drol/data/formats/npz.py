@@ -43,7 +43,9 @@ class NpzSource(Source):
             for start in range(0, self.steps, count):
                 stop = min(start + count, self.steps)
                 parts = {name: each[start:stop] for name, each in rows.items()}
-                block = {field: side_by_side([parts[name] for name in names]) for field, names in self.chosen.items()}
+                block = {
+                    field: side_by_side([parts[name] for name in names], names) for field, names in self.chosen.items()
+                }
                 yield block, stop / self.steps
             for name, each in rows.items():
                 if isinstance(each, Rows) and each.stream.read(1):  # at the end zipfile compares the checksum

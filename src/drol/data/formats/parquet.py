@@ -53,7 +53,10 @@ class ParquetSource(Source):
                 parts = {name: self.numbers(name, batch.column(name)) for name in self.columns}
                 done += batch.num_rows
                 yield (
-                    {field: side_by_side([parts[name] for name in names]) for field, names in self.chosen.items()},
+                    {
+                        field: side_by_side([parts[name] for name in names], names)
+                        for field, names in self.chosen.items()
+                    },
                     (done / max(1, self.steps)),
                 )
 
