@@ -27,6 +27,9 @@ class Placement:
     mesh: Mesh | None = None  # None: one device, and nothing to spread
     spread: str = "nothing"
 
+    def __str__(self) -> str:
+        return f"{self.spread} over {self.mesh.size} devices" if self.mesh else "one device"
+
     @property
     def batch_sharding(self) -> NamedSharding | None:
         """How the rows of a batch are split, where they are."""

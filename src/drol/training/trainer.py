@@ -182,7 +182,7 @@ class Run:
         now = {
             "run": self.config.to_dict(),
             "dataset_fingerprint": self.task.train.fingerprint(),
-            "circumstances": circumstances(),
+            "circumstances": circumstances() | {"placement": str(self.placement)},
         }
         if self.directory.exists:
             before = self.directory.read_config()
