@@ -10,13 +10,10 @@ import json
 import os
 import statistics
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -27,7 +24,17 @@ from drol.algorithms import ALGORITHMS
 from drol.algorithms.base import Algorithm
 from drol.algorithms.drol import DROL
 from drol.data.dataset import Dataset
-from drol.training.compiled import compiler_options, init_seeds, seed_keys, train_chunk, zero_totals
+from drol.experiments.bench import (
+    PRODUCT_OPERATIONS,
+    Timer,
+    matmul_timer,
+    median_ratio,
+    random_dataset,
+    stopwatch,
+    time_in_turn,
+    update_operations,
+    update_timer,
+)
 
 ACTIONS = 300  # in one timed call; the first ones are slow after other work
 
@@ -39,76 +46,8 @@ class OnePassDROL(DROL):
         return one_pass_step(self, state, batch, draws)
 
 
-def random_dataset(rows: int = 100_001, observation_size: int = 29, action_size: int = 8) -> Dataset:
-    generator = np.random.default_rng(0)
-    return Dataset.from_rows(
-        observation=generator.normal(size=(rows, observation_size)).astype(np.float32),
-        action=generator.uniform(-1, 1, (rows, action_size)).astype(np.float32),
-        reward=-np.ones(rows, np.float32),
-        continues=np.ones(rows, np.float32),
-        last=np.arange(rows) == rows - 1,
-    )
-
-
-def matmul_operations(function: Callable, *arguments: Any) -> int:
-    """Floating-point operations of all matrix products in a traced function."""
-
-    def count(jaxpr) -> int:
-        total = 0
-        for equation in jaxpr.eqns:
-            if equation.primitive.name == "dot_general":
-                (contracted, _), _ = equation.params["dimension_numbers"]
-                left = equation.invars[0].aval.shape
-                total += 2 * equation.outvars[0].aval.size * int(np.prod([left[axis] for axis in contracted]))
-            repeats = equation.params.get("length", 1)  # of a scan
-            inner = [getattr(value, "jaxpr", value) for value in equation.params.values()]
-            total += repeats * sum(count(each) for each in inner if hasattr(each, "eqns"))
-            total += max((count(branch.jaxpr) for branch in equation.params.get("branches", ())), default=0)
-        return total
-
-    return count(jax.make_jaxpr(function)(*arguments).jaxpr)
-
-
-def update_timer(algorithm: Algorithm, dataset: Dataset, updates: int) -> tuple[Callable[[], None], int]:
-    """A function that runs `updates` updates as training does, and the operations of one of them."""
-    keys = seed_keys((0,))
-    states = init_seeds(algorithm, keys, dataset.spec)
-    carry = [states, zero_totals(algorithm, states, dataset, keys)]
-
-    def run() -> None:
-        carry[:] = jax.block_until_ready(train_chunk(algorithm, *carry, dataset, keys, 1, updates))
-
-    one_state = jax.tree.map(lambda leaf: leaf[0], states)
-    batch = dataset.sample(keys[0], algorithm.batch_size)
-    return run, matmul_operations(algorithm.update, one_state, batch, keys[0])
-
-
-def time_in_turn(timers: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
-    """The seconds of each function in every round; all of them run once in a round, so a round's ratios are fair."""
-    seconds: dict[str, list[float]] = {name: [] for name in timers}
-    for run in timers.values():
-        run()
-    for _ in range(rounds):
-        for name, run in timers.items():
-            start = time.perf_counter()
-            run()
-            seconds[name].append(time.perf_counter() - start)
-    return seconds
-
-
-def matmul_timer(repeats: int) -> Callable[[], None]:
-    """A function that multiplies [4096, 512] by [512, 512] `repeats` times, compiled as updates are."""
-    left, right = jnp.full((4096, 512), 0.1), jnp.full((512, 512), 1 / 512)
-
-    def multiply(left, right):
-        return jax.lax.fori_loop(0, repeats, lambda _, x: x @ right, left)
-
-    product = jax.jit(multiply, compiler_options=compiler_options())
-    return lambda: product(left, right).block_until_ready()
-
-
-def action_timer(algorithm: Algorithm, dataset: Dataset, actions: int) -> Callable[[], None]:
-    """A function that acts on `actions` observations, one after the other, with a policy that never changes."""
+def action_timer(algorithm: Algorithm, dataset: Dataset, actions: int) -> Timer:
+    """Seconds of one action with a policy that never changes; `actions` of them are timed together."""
     policy = jax.jit(lambda key: algorithm.init(key, dataset.spec).policy)(jax.random.key(0))
     act = jax.jit(lambda observation, key: algorithm.act(policy, observation, key))
     observation, key = np.zeros(dataset.spec.observation_shape, np.float32), jax.random.key(1)
@@ -117,7 +56,7 @@ def action_timer(algorithm: Algorithm, dataset: Dataset, actions: int) -> Callab
         for _ in range(actions):
             act(observation, key).block_until_ready()
 
-    return run
+    return lambda: stopwatch(run) / actions
 
 
 def main() -> None:
@@ -134,19 +73,18 @@ def main() -> None:
     drol["DROL(16)h"] = DROL(num_candidates=16, routing_precision="bfloat16")
     others = {name.upper(): ALGORITHMS[name]() for name in arguments.methods if name != "drol"}
     timers, operations = {}, {}
-    repeats = 3 * arguments.updates
-    product = matmul_timer(repeats)
+    product = matmul_timer()
     for name, algorithm in {**drol, **others}.items():
-        timers[name], operations[name] = update_timer(algorithm, dataset, arguments.updates)
+        timers[name] = update_timer(algorithm, dataset, updates=arguments.updates)
+        operations[name] = update_operations(algorithm, dataset)
         timers[f"matmul after {name}"] = product
-    timers["one pass"], _ = update_timer(OnePassDROL(num_candidates=16), dataset, 1)
+    timers["one pass"] = update_timer(OnePassDROL(num_candidates=16), dataset, updates=1)
     acting = {"DROL(16)": drol["DROL(16)"], **others}
     timers |= {f"{name} acts": action_timer(algorithm, dataset, ACTIONS) for name, algorithm in acting.items()}
 
     seconds = time_in_turn(timers, arguments.rounds)
     products = [values for name, values in seconds.items() if name.startswith("matmul")]
-    product_operations = repeats * 2 * 4096 * 512 * 512
-    rates = [product_operations / statistics.mean(each) for each in zip(*products, strict=True)]  # of each round
+    rates = [PRODUCT_OPERATIONS / statistics.mean(each) for each in zip(*products, strict=True)]  # of each round
     rate = statistics.median(rates)
     print(f"{os.cpu_count()} cores, jax {jax.__version__} on {jax.default_backend()}, {arguments.rounds} rounds")
     print(f"single-precision matrix product [4096, 512] x [512, 512]: {rate / 1e9:.0f} GFLOP/s")
@@ -154,7 +92,7 @@ def main() -> None:
     print("          ms an update    GFLOP   share of bound   over DROL(16)   ms an action   over DROL(16)")
     results: dict[str, Any] = {"matmul_gflops": rate / 1e9}
     for name, count in operations.items():
-        each = [value / arguments.updates for value in seconds[name]]
+        each = seconds[name]
         row = {
             "milliseconds": statistics.median(each) * 1e3,
             "gflop": count / 1e9,
@@ -164,12 +102,12 @@ def main() -> None:
         line = f"{name:9s} {row['milliseconds']:12.1f} {row['gflop']:8.2f} {row['share_of_bound']:16.0%}"
         line += f" {row['over_drol_16']:15.2f}"
         if name in acting:
-            row["action_milliseconds"] = statistics.median(seconds[f"{name} acts"]) / ACTIONS * 1e3
+            row["action_milliseconds"] = statistics.median(seconds[f"{name} acts"]) * 1e3
             row["action_over_drol_16"] = median_ratio(seconds[f"{name} acts"], seconds["DROL(16) acts"])
             line += f" {row['action_milliseconds']:14.2f} {row['action_over_drol_16']:15.2f}"
         results[name] = row
         print(line)
-    ratio = median_ratio(seconds["one pass"], seconds["DROL(16)"]) * arguments.updates
+    ratio = median_ratio(seconds["one pass"], seconds["DROL(16)"])
     results["one_pass_over_two_pass"] = ratio
     print(f"the one-pass formulation takes {ratio:.1f} times as long as DROL(16)")
     if {"DROL(1)", "DROL(64)"} <= operations.keys():
@@ -179,10 +117,6 @@ def main() -> None:
         print(f"one more candidate takes {extra / forward:.2f} times a forward pass at the matrix-product rate")
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=2) + "\n")
-
-
-def median_ratio(first: list[float], second: list[float]) -> float:
-    return statistics.median(one / two for one, two in zip(first, second, strict=True))
 
 
 if __name__ == "__main__":

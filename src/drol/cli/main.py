@@ -14,6 +14,7 @@ COMMANDS = {
     "evaluate": ("drol.cli.evaluate", "run episodes with the policy of a run"),
     "report": ("drol.cli.report", "make the page of a run again"),
     "algorithms": ("drol.cli.algorithms", "list the algorithms; show one with its settings for each task"),
+    "bench": ("drol.cli.bench", "how fast every method is on this machine, and against other code"),
     "data": ("drol.cli.data", "list, show, download, collect, import and check datasets"),
 }
 

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.core import Tracer
 
 from drol.algorithms import Algorithm, algorithm_name, find_algorithm
 from drol.data.boxes import ActionBox
@@ -70,7 +71,7 @@ class Policy(eqx.Module):
 
         Handing the weights over at every call would cost as much as the network itself.
         """
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(self)):
+        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(self)):
             return None
         return jax.jit(functools.partial(draw_action, self), static_argnums=2)
 
@@ -109,13 +110,13 @@ class Policy(eqx.Module):
         return cls(built, jax.tree.map(lambda leaf: leaf[index], networks), standardisation, box)
 
 
-def draw_action(policy: Policy, observation: Array, key: Array, best_of: int) -> Array:
+def draw_action(policy: Policy, observation: Array | np.ndarray, key: Array, best_of: int) -> Array:
     observation = policy.standardisation(jnp.asarray(observation, jnp.float32))
     return policy.algorithm.act(policy.networks, observation, key, best_of)
 
 
 @eqx.filter_jit
-def act_with(policy: Policy, observation: Array, key: Array, best_of: int) -> Array:
+def act_with(policy: Policy, observation: Array | np.ndarray, key: Array, best_of: int) -> Array:
     """An action for each observation and key, or for one; compiled once for all policies of the same shape."""
     if key.ndim == 0:
         return draw_action(policy, observation, key, best_of)
