@@ -16,12 +16,13 @@ import numpy as np
 
 from drol.data.arrays import read_npz
 from drol.tasks.base import Episode
-from drol.tasks.d4rl_collect import AntWalker, Guide, HandExpert, replay_door
+from drol.tasks.d4rl_collect import Guide, replay_door, step_of_walker
 from drol.tasks.d4rl_environments import MAPS, make_adroit, make_antmaze
 from drol.tasks.d4rl_loading import REFERENCE_RETURNS, normalised_score
+from drol.tasks.experts import Expert, expert_of_weights
 
 
-def expert_episodes(hand_task: str, expert: HandExpert, episodes: int, drawn: bool) -> list[Episode]:
+def expert_episodes(hand_task: str, expert: Expert, episodes: int, drawn: bool) -> list[Episode]:
     environment = make_adroit(hand_task)
     played = []
     for seed in range(episodes):
@@ -29,7 +30,7 @@ def expert_episodes(hand_task: str, expert: HandExpert, episodes: int, drawn: bo
         observation, _ = environment.reset(seed=seed)
         total, length, ended, success = 0.0, 0, False, False
         while not ended:
-            action = expert.act(observation, generator if drawn else None)
+            action = np.clip(expert.draw(observation, generator) if drawn else expert(observation), -1, 1)
             observation, reward, terminated, truncated, info = environment.step(action)
             total, length, ended, success = total + reward, length + 1, terminated or truncated, info["success"]
         played.append(Episode(seed, total, length, success))
@@ -37,7 +38,7 @@ def expert_episodes(hand_task: str, expert: HandExpert, episodes: int, drawn: bo
     return played
 
 
-def maze_episodes(maze: str, walker: AntWalker, episodes: int) -> list[Episode]:
+def maze_episodes(maze: str, walker: Expert, episodes: int) -> list[Episode]:
     environment = make_antmaze(maze)
     played = []
     for seed in range(episodes):
@@ -46,7 +47,7 @@ def maze_episodes(maze: str, walker: AntWalker, episodes: int) -> list[Episode]:
         guide = Guide(MAPS[maze], environment.env.goal)
         total, length, ended = 0.0, 0, False
         while not ended:
-            action = walker.act(observation, guide.target(observation[:2], generator), generator)
+            action = step_of_walker(walker, observation, guide.target(observation[:2], generator), generator)
             observation, reward, terminated, truncated, _ = environment.step(action)
             total, length, ended = total + reward, length + 1, terminated or truncated
         played.append(Episode(seed, total, length, total > 0))
@@ -71,7 +72,8 @@ def summarise(task: str, policy: str, quantity: str, values: Any, episodes: list
 
 def measure(weights: Path, episodes: int) -> Iterator[dict[str, Any]]:
     for hand_task in ("pen", "door", "hammer", "relocate"):
-        expert = HandExpert(weights / f"dapg_{hand_task}.npz")
+        file = weights / f"dapg_{hand_task}.npz"
+        expert = expert_of_weights(file, activation="tanh", output="none", input="observation")
         for drawn in (True, False):
             played = expert_episodes(hand_task, expert, episodes, drawn)
             scores = [normalised_score(*REFERENCE_RETURNS[hand_task], [episode]) for episode in played]
@@ -84,14 +86,16 @@ def measure(weights: Path, episodes: int) -> Iterator[dict[str, Any]]:
     yield summarise("door", "demonstrations, as recorded", "return", before, [])
     yield summarise("door", "demonstrations, replayed", "return", after, [])
     yield summarise("door", "demonstrations", "|replayed - recorded return|", np.abs(after - before), [])
+    file = weights / "d4rl_ant_walker.npz"
+    walker = expert_of_weights(file, activation="relu", output="tanh", input="ogbench-direction", direction_scale=10)
     for maze in MAPS:
-        played = maze_episodes(maze, AntWalker(weights / "d4rl_ant_walker.npz"), episodes)
+        played = maze_episodes(maze, walker, episodes)
         scores = [normalised_score(*REFERENCE_RETURNS["antmaze"], [episode]) for episode in played]
         yield summarise(f"antmaze-{maze}", "D4RL's ant walker, noise 0.2", "normalised score", scores, played)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("weights", type=Path)
     parser.add_argument("--episodes", type=int, default=25)
     parser.add_argument("--csv", type=Path)

@@ -10,6 +10,7 @@ from drol.cli import data_collect, data_expert
 from drol.cli.data_collect import Display
 from drol.cli.main import main
 from drol.tasks import collect as collecting
+from drol.tasks import d4rl
 from drol.tasks.collect import Progress
 from drol.tasks.collect_recipes import COLLECTABLE
 
@@ -66,7 +67,7 @@ def test_the_help_lists_every_name(capsys):
     with pytest.raises(SystemExit):
         main(["data", "collect", "--help"])
     printed = capsys.readouterr().out
-    for name in COLLECTABLE:
+    for name in (*COLLECTABLE, *d4rl.COLLECTABLE):
         assert f"{name} " in printed or f"{name}\n" in printed
     assert all(len(line) <= 120 for line in printed.splitlines())
 
@@ -77,6 +78,23 @@ def test_the_expert_folders_are_passed_on(tmp_path, monkeypatch):
     assert main(["data", "collect", "antsoccer-arena-stitch-v0", "--expert", "a", "--expert", "b", "--seed", "3"]) == 0
     assert [str(path) for path in given["experts"]] == ["a", "b"]
     assert (given["seed"], given["episodes"], given["processes"]) == (3, None, None)
+
+
+def test_a_dataset_of_d4rl_is_collected_with_an_expert(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("gymnasium_robotics")
+    pytest.importorskip("h5py")
+    monkeypatch.chdir(tmp_path)
+    layers = {"layers/0/kernel": (45, 4), "layers/0/bias": (4,), "layers/1/kernel": (4, 24), "layers/1/bias": (24,)}
+    np.savez("weights.npz", **{name: np.zeros(shape, np.float32) for name, shape in layers.items()})
+    made = ["--activation", "tanh", "--output", "none", "--input", "observation", "--out", "pen"]
+    assert main(["data", "expert", "weights.npz", *made]) == 0
+    assert main(["data", "collect", "pen-expert-v1", "--expert", "pen", "--episodes", "2"]) == 0
+    printed = capsys.readouterr()
+    assert "train on it: drol train pen-expert-v1 --dataset pen-expert-v1.hdf5" in printed.out
+    assert "2/2 trajectories" in printed.err
+    assert main(["data", "collect", "pen-expert-v1", "--expert", "pen", "--processes", "2", "--out", "b.hdf5"]) == 2
+    assert "is collected in one, leave it out" in capsys.readouterr().err
+    assert not (tmp_path / "b.hdf5").exists()
 
 
 def test_progress_has_a_rate_and_the_time_left(capsys, monkeypatch):

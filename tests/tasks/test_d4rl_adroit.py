@@ -8,9 +8,10 @@ pytest.importorskip("gymnasium_robotics")
 from drol.data.arrays import read_npz
 from drol.tasks.base import Episode
 from drol.tasks.d4rl_adroit import JUDGES
-from drol.tasks.d4rl_collect import HandExpert, replay_door
+from drol.tasks.d4rl_collect import replay_door
 from drol.tasks.d4rl_environments import make_adroit
 from drol.tasks.d4rl_loading import REFERENCE_RETURNS, normalised_score
+from drol.tasks.experts import expert_of_weights
 
 EXPERTS = Path(__file__).parents[3] / "shared" / "data" / "experts"
 needs_experts = pytest.mark.skipif(not EXPERTS.is_dir(), reason="DAPG's policies are not distributed with this project")
@@ -157,14 +158,15 @@ def test_actions_beyond_the_box_are_clipped(environment):
     [("pen", 6, 40, 160), ("door", 1, 95, 110), ("hammer", 1, 115, 135), ("relocate", 3, 60, 125)],
 )
 def test_experts_score_as_in_d4rl(expert_task, episodes, lowest, highest):
-    expert = HandExpert(EXPERTS / f"dapg_{expert_task}.npz")
+    file = EXPERTS / f"dapg_{expert_task}.npz"
+    expert = expert_of_weights(file, activation="tanh", output="none", input="observation")
     environment = make_adroit(expert_task)
     played = []
     for seed in range(episodes):
         observation, _ = environment.reset(seed=seed)
         total, ended = 0.0, False
         while not ended:
-            observation, reward, terminated, truncated, _ = environment.step(expert.act(observation))
+            observation, reward, terminated, truncated, _ = environment.step(np.clip(expert(observation), -1, 1))
             total, ended = total + reward, terminated or truncated
         played.append(Episode(seed, total, 0, False))
     environment.close()

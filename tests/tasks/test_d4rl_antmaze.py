@@ -6,10 +6,11 @@ import pytest
 
 pytest.importorskip("ogbench")
 
-from drol.tasks.d4rl_collect import AntWalker, Guide, free_cells
+from drol.tasks.d4rl_collect import Guide, free_cells, step_of_walker
 from drol.tasks.d4rl_environments import GOAL_CELLS, MAPS, cell_centre, make_antmaze
 from drol.tasks.d4rl_loading import draw_maze
 from drol.tasks.environments import make_ogbench
+from drol.tasks.experts import expert_of_weights
 
 EXPERTS = Path(__file__).parents[3] / "shared" / "data" / "experts"
 
@@ -160,7 +161,8 @@ def test_the_map_to_draw_is_that_of_the_environment(maze):
 @pytest.mark.parametrize(("maze", "at_least"), [("umaze", 2), ("medium", 1), ("large", 1)])
 def test_the_walker_that_made_d4rls_files_reaches_the_goal(maze, at_least):
     """Of 25 episodes it reaches 88, 84 and 44 %; see results/d4rl_parity.csv. Here 4, enough to see that it walks."""
-    walker = AntWalker(EXPERTS / "d4rl_ant_walker.npz")
+    file = EXPERTS / "d4rl_ant_walker.npz"
+    walker = expert_of_weights(file, activation="relu", output="tanh", input="ogbench-direction", direction_scale=10)
     environment = make_antmaze(maze)
     reached = 0
     for seed in range(4):
@@ -169,7 +171,7 @@ def test_the_walker_that_made_d4rls_files_reaches_the_goal(maze, at_least):
         guide = Guide(MAPS[maze], environment.env.goal)
         ended = terminated = False
         while not ended:
-            action = walker.act(observation, guide.target(observation[:2], generator), generator)
+            action = step_of_walker(walker, observation, guide.target(observation[:2], generator), generator)
             observation, _, terminated, truncated, _ = environment.step(action)
             ended = terminated or truncated
         reached += terminated

@@ -158,10 +158,23 @@ def test_layers_of_other_names_are_taken_in_the_order_of_the_file():
         "in_shift": np.zeros(3, np.float32), "log_std": np.zeros(2, np.float32),
     }  # fmt: skip
     ours = rename_layers(theirs)
-    assert ours.keys() == {*arrays, "input_shift"}
+    assert ours.keys() == {*arrays, "input_shift", "log_std"}
     for name, array in arrays.items():
         np.testing.assert_array_equal(ours[name], array)
     assert rename_layers(arrays).keys() == arrays.keys()
+
+
+def test_actions_are_drawn_about_the_action_with_the_deviation_of_the_policy():
+    arrays = random_arrays([3, 4, 2])
+    values = np.ones(3)
+    certain = expert_of(arrays, input="observation")
+    np.testing.assert_array_equal(certain.draw(values, np.random.default_rng(0)), certain(values))
+    expert = expert_of(arrays | {"log_std": np.log([0.1, 2.0]).astype(np.float32)}, input="observation")
+    np.testing.assert_array_equal(expert(values), certain(values))
+    generator = np.random.default_rng(0)
+    drawn = np.stack([expert.draw(values, generator) for _ in range(4000)])
+    np.testing.assert_allclose(drawn.mean(0), expert(values), atol=0.1)
+    np.testing.assert_allclose(drawn.std(0), [0.1, 2.0], rtol=0.05)
 
 
 @pytest.mark.skipif(not WALKER.is_file(), reason="the walker of D4RL is not here")

@@ -9,7 +9,7 @@ COMMANDS = {
     "list": ("drol.cli.data_list", "every dataset: its size, whether it is here, how it is got"),
     "show": ("drol.cli.data_show", "draw the data of a task: returns, lengths, actions, a map for mazes"),
     "download": ("drol.cli.data_download", "fetch the published files of a dataset"),
-    "collect": ("drol.cli.data_collect", "make an OGBench dataset with the oracles of its package or an expert policy"),
+    "collect": ("drol.cli.data_collect", "make a dataset of OGBench or D4RL with oracles or an expert policy"),
     "expert": ("drol.cli.data_expert", "make a policy folder of a file of weights, for collect --expert"),
     "import": ("drol.cli.data_import", "make a dataset of your own files: npz, HDF5, Parquet or CSV"),
     "check": ("drol.cli.data_check", "say what a dataset or a file holds, how it is understood and what looks wrong"),

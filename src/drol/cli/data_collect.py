@@ -1,7 +1,10 @@
 """`drol data collect`."""
 
+import argparse
 import sys
+import textwrap
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -10,49 +13,50 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
 from drol.cli.flags import Parser, whole_number
+from drol.errors import InputError
 from drol.tasks.collect import Progress, collect, parts_folder
 from drol.tasks.collect_recipes import RECIPES
+from drol.tasks.d4rl import COLLECTABLE, DATASET_URLS
 from drol.training.progress import duration
 
+D4RL_SUFFIX = ".hdf5"
 FAMILIES = ("pointmaze", "cube", "scene", "puzzle", "antmaze", "humanoidmaze", "antsoccer", "visual")
 
 
 def list_names() -> str:
-    """Every name, by family, on lines of at most 110 characters."""
-    lines = []
-    for family in FAMILIES:
-        line = "  "
-        for name in (name for name in RECIPES if name.startswith(family)):
-            if len(line) + len(name) > 110:
-                lines.append(line.rstrip())
-                line = "    "
-            line += f"{name} "
-        lines.append(line.rstrip())
-    return "\n".join(lines)
+    """Every name of OGBench, by family, on lines of at most 110 characters."""
+    return "\n".join(wrap([name for name in RECIPES if name.startswith(family)]) for family in FAMILIES)
+
+
+def wrap(names: Sequence[str]) -> str:
+    return textwrap.fill(" ".join(names), 110, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
 
 
 EPILOG = f"""names:
 {list_names()}
+{wrap(COLLECTABLE)}
 
 Mazes of points and all tables are collected by the oracles of the ogbench package. Bodies with legs need --expert, a
 policy folder that `drol data expert --help` explains; an ant that has flipped over ends its episode. Antsoccer takes
 --expert twice: one that walks and one with input ogbench-ball that dribbles; without it the walker pushes the ball.
 Finished trajectories are kept in NAME.parts; after an interruption the same command goes on.
+D4RL's (the last lines) need --expert too, in one process and in one go: an ant that walks, or a hand of hand_dapg.
 
 examples:
   drol data collect pointmaze-large-navigate-v0
   drol data collect cube-single-play-v0 --episodes 100 --seed 1 --processes 2
-  drol data collect antmaze-large-navigate-v0 --expert walker"""
+  drol data collect antmaze-large-navigate-v0 --expert walker
+  drol data collect antmaze-umaze-v2 --expert walker --episodes 100"""
 
 
 def run(arguments: list[str]) -> int:
-    parser = Parser("data collect", "Collect an OGBench dataset on this machine, as OGBench did.", EPILOG)
+    parser = Parser("data collect", "Collect a dataset on this machine, as OGBench and D4RL did.", EPILOG)
     parser.add_argument("name", help="the name of the dataset, see below")
     parser.add_argument(
         "--episodes",
         type=whole_number,
         metavar="N",
-        help="trajectories; a tenth as many more are for validation (default: as many as OGBench's own file has)",
+        help="trajectories; of OGBench a tenth as many more are for validation (default: as many as were published)",
     )
     parser.add_argument(
         "--seed", type=whole_number, default=0, metavar="N", help="the same seed gives the same arrays (default: 0)"
@@ -61,10 +65,12 @@ def run(arguments: list[str]) -> int:
         "--processes", type=whole_number, metavar="N", help="that collect at once (default: one for each processor)"
     )
     parser.add_argument(
-        "--expert", type=Path, action="append", default=[], metavar="FOLDER", help="a policy that can walk"
+        "--expert", type=Path, action="append", default=[], metavar="FOLDER", help="a policy that can do the task"
     )
-    parser.add_argument("--out", type=Path, help="the file to write (default: NAME.npz)")
+    parser.add_argument("--out", type=Path, help="the file to write (default: NAME.npz; .hdf5 for D4RL)")
     parsed = parser.parse(arguments)
+    if parsed.name in DATASET_URLS:
+        return collect_d4rl(parsed)
     path = parsed.out or Path(f"{parsed.name}.npz")
     with Display() as display:
         try:
@@ -88,6 +94,31 @@ def run(arguments: list[str]) -> int:
     task = parsed.name.replace("-v0", "-singletask-v0")
     if task in known_tasks():
         print(f"train on it: drol train {task} --dataset {path}")
+    return 0
+
+
+def collect_d4rl(parsed: argparse.Namespace) -> int:
+    """Write one HDF5 file; nothing is kept of what was interrupted."""
+    from drol.tasks import d4rl_collect
+
+    if parsed.processes not in (None, 1):
+        raise InputError(f"--processes is {parsed.processes}; {parsed.name} is collected in one, leave it out")
+    path = parsed.out or Path(f"{parsed.name}{D4RL_SUFFIX}")
+    with Display() as display:
+        try:
+            rows = d4rl_collect.collect(
+                parsed.name,
+                path,
+                parsed.expert,
+                parsed.episodes,
+                parsed.seed,
+                lambda done, total, rows: display.show(Progress(done, total, rows)),
+            )
+        except KeyboardInterrupt:
+            display.note("stopped; nothing was written")
+            return 130
+    print(f"wrote {path}: {rows:,} rows")
+    print(f"train on it: drol train {parsed.name} --dataset {path}")
     return 0
 
 

@@ -3,14 +3,16 @@
 from pathlib import Path
 
 from drol.cli.flags import Parser, number
-from drol.tasks.experts import ACTIVATIONS, INPUTS, OUTPUTS, make_expert, read_arrays, rename_layers, save_expert
+from drol.tasks.experts import ACTIVATIONS, INPUTS, OUTPUTS, expert_of_weights, save_expert
 
 EPILOG = f"""inputs:
 {chr(10).join(f"  {name:18s} {text}" for name, text in INPUTS.items())}
 
-example: the walker of D4RL, then ants that walk with it
+examples: the walker of D4RL, then ants that walk with it; the hand that turns a pen
   drol data expert d4rl_ant_walker.npz --direction-scale 10 --out walker
-  drol data collect antmaze-large-navigate-v0 --expert walker"""
+  drol data collect antmaze-large-navigate-v0 --expert walker
+  drol data expert dapg_pen.npz --activation tanh --output none --input observation --out pen
+  drol data collect pen-expert-v1 --expert pen"""
 
 
 def run(arguments: list[str]) -> int:
@@ -30,13 +32,12 @@ def run(arguments: list[str]) -> int:
         "--direction-scale", type=number, default=1.0, metavar="X", help="length of the direction (default: 1)"
     )
     parsed = parser.parse(arguments)
-    expert = make_expert(
-        rename_layers(read_arrays(parsed.file)),
+    expert = expert_of_weights(
+        parsed.file,
         activation=parsed.activation,
         output=parsed.output,
         input=parsed.input,
         direction_scale=parsed.direction_scale,
-        where=str(parsed.file),
     )
     save_expert(expert, parsed.out)
     sizes = (expert.input_size, *(kernel.shape[1] for kernel in expert.kernels))

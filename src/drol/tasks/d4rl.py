@@ -29,6 +29,8 @@ DATASET_URLS = {
     **{task: f"{SERVER}/ant_maze_v2/Ant_maze_{file}_sparse_fixed.hdf5" for task, file in ANTMAZE_FILES.items()},
     **{task: f"{SERVER}/hand_dapg_v1/{task}.hdf5" for task in ADROIT_TASKS},
 }
+# What the policies that made D4RL's files can make again; of the rest, people's demonstrations are the source.
+COLLECTABLE = tuple(name for name in DATASET_URLS if name in ANTMAZE_FILES or "expert" in name)
 
 
 def task_names() -> list[str]:
@@ -58,7 +60,7 @@ def datasets() -> list[DatasetEntry]:
                 memory=rows * (4 * (observation + action) + 13),
                 files=(file_name(name),),
                 folder=download_folder(),
-                ways=("download", "--dataset"),
+                ways=("download", *(("collect",) if name in COLLECTABLE else ()), "--dataset"),
             )
         )
     return entries
@@ -81,9 +83,10 @@ def file_addresses(name: str) -> list[str]:
 def find_dataset(name: str) -> Path:
     path = download_folder() / file_name(name)
     if not path.is_file():
+        collect = f", make one with `drol data collect {name}`" if name in COLLECTABLE else ""
         raise InputError(
             f"the dataset {path.name} of {name} is not in {path.parent}; get it with "
-            f"`drol data download {name}`, put it there, or name a file with --dataset"
+            f"`drol data download {name}`{collect}, put it there, or name a file with --dataset"
         )
     return path
 

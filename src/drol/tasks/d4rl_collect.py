@@ -1,6 +1,6 @@
-"""Make files like D4RL's: with the policies that made D4RL's own, where one has their weights as npz files.
+"""Make files like D4RL's with the policies that made D4RL's own, where one has their weights (see experts.py).
 
-hand_dapg's experts for `<task>-expert`, its demonstrations of the door for `door-human`, D4RL's ant for antmaze.
+hand_dapg's experts for `<task>-expert`, D4RL's ant for antmaze; its demonstrations of the door can be replayed.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,11 +12,13 @@ import numpy as np
 from drol.data.arrays import read_npz
 from drol.data.hdf5 import write_hdf5
 from drol.errors import InputError
-from drol.tasks.d4rl import DATASET_URLS
+from drol.tasks.d4rl import ANTMAZE_FILES, COLLECTABLE, SIZES
 from drol.tasks.d4rl_environments import GOAL_CELLS, GOAL_RADIUS, MAPS, UNIT, cell_centre, make_adroit, make_antmaze
+from drol.tasks.experts import Expert, read_expert
 
 Cell = tuple[int, int]
-Report = Callable[[int, int], None]
+Report = Callable[[int, int, int], None]  # trajectories that are done, of how many, and their rows
+EPISODES = {"antmaze": 1000, "hand": 5000}  # of D4RL's own files
 WALK_ROWS = 1001  # of one walk through a maze
 WALK_NOISE = 0.2  # standard deviation on the actions of the ant
 PLAY_GOALS = {  # hand-picked cells that the walks of `play` head for
@@ -25,41 +27,13 @@ PLAY_GOALS = {  # hand-picked cells that the walks of `play` head for
 }
 
 
-class HandExpert:
-    """A DAPG policy: a Gaussian about a tanh network."""
-
-    def __init__(self, path: Path):
-        layers = [f"layers/{number}/{part}" for number in range(3) for part in ("kernel", "bias")]
-        self.weights = read_npz(path, (*layers, "in_shift", "in_scale", "out_shift", "out_scale", "log_std"))
-
-    def act(self, observation: np.ndarray, generator: np.random.Generator | None = None) -> np.ndarray:
-        """A drawn action as D4RL collected; without a generator, the mean."""
-        weights = self.weights
-        hidden = (observation - weights["in_shift"]) / (weights["in_scale"] + 1e-8)
-        for number in range(2):
-            hidden = np.tanh(hidden @ weights[f"layers/{number}/kernel"] + weights[f"layers/{number}/bias"])
-        mean = hidden @ weights["layers/2/kernel"] + weights["layers/2/bias"]
-        action = mean * weights["out_scale"] + weights["out_shift"]
-        if generator is not None:
-            action = action + np.exp(weights["log_std"]) * generator.normal(size=action.shape)
-        return np.clip(action, -1, 1)
-
-
-class AntWalker:
-    """D4RL's ant, which walks in the direction that it is given."""
-
-    def __init__(self, path: Path):
-        layers = [f"{layer}/{part}" for layer in ("layers/0", "layers/1", "mean") for part in ("kernel", "bias")]
-        self.weights = read_npz(path, layers)
-
-    def act(self, observation: np.ndarray, target: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        weights = self.weights
-        heading = target - observation[:2]
-        hidden = np.concatenate([observation[2:], 10 * heading / (np.linalg.norm(heading) + 1e-6)])
-        for layer in ("layers/0", "layers/1"):
-            hidden = np.maximum(hidden @ weights[f"{layer}/kernel"] + weights[f"{layer}/bias"], 0)
-        mean = np.tanh(hidden @ weights["mean/kernel"] + weights["mean/bias"])
-        return np.clip(mean + WALK_NOISE * generator.normal(size=mean.shape), -1, 1)
+def step_of_walker(
+    walker: Expert, observation: np.ndarray, target: np.ndarray, generator: np.random.Generator
+) -> np.ndarray:
+    """The action of an ant that shall go to a target, with the noise of D4RL's walks."""
+    heading = target - observation[:2]
+    mean = walker.walk(observation, heading / (np.linalg.norm(heading) + 1e-6))
+    return np.clip(mean + WALK_NOISE * generator.normal(size=mean.shape), -1, 1)
 
 
 class Guide:
@@ -100,7 +74,7 @@ def free_cells(lines: Sequence[str]) -> list[Cell]:
 
 
 def collect_expert(
-    hand_task: str, expert: HandExpert, episodes: int, seed: int, report: Report | None = None
+    hand_task: str, expert: Expert, episodes: int, seed: int, report: Report | None = None
 ) -> dict[str, np.ndarray]:
     """Rows of `<hand_task>-expert-v1`: drawn actions, terminals where the pen drops, timeouts at the horizon."""
     environment = make_adroit(hand_task)
@@ -110,12 +84,12 @@ def collect_expert(
         observation, _ = environment.reset(seed=int(generator.integers(2**31)))
         ended = False
         while not ended:
-            action = expert.act(observation, generator)
+            action = np.clip(expert.draw(observation, generator), -1, 1)
             following, reward, terminated, truncated, _ = environment.step(action)
             rows.add(observation, action, reward, terminated and not truncated, truncated)
             observation, ended = following, terminated or truncated
         if report:
-            report(number + 1, episodes)
+            report(number + 1, episodes, rows.count)
     environment.close()
     return rows.arrays()
 
@@ -140,7 +114,7 @@ def replay_door(demonstrations: Path) -> dict[str, np.ndarray]:
 
 
 def collect_antmaze(
-    name: str, walker: AntWalker, walks: int, seed: int, report: Report | None = None
+    name: str, walker: Expert, walks: int, seed: int, report: Report | None = None
 ) -> dict[str, np.ndarray]:
     """Rows of an antmaze task: walks to goals of the dataset's kind, rewarded where they pass the task's own goal."""
     _, maze, kind, *_ = name.split("-")
@@ -159,12 +133,12 @@ def collect_antmaze(
             observation = environment.unwrapped.get_ob()
         guide = Guide(lines, cell_centre(goals[generator.integers(len(goals))]) + generator.uniform(0, 1, 2))
         for step in range(WALK_ROWS):
-            action = walker.act(observation, guide.target(observation[:2], generator), generator)
+            action = step_of_walker(walker, observation, guide.target(observation[:2], generator), generator)
             following = environment.step(action)[0]
             rows.add(observation, action, 0.0, False, step == WALK_ROWS - 1)
             observation = following
         if report:
-            report(number + 1, walks)
+            report(number + 1, walks, rows.count)
     environment.close()
     arrays = rows.arrays()
     reached = np.linalg.norm(arrays["observations"][1:, :2] - goal, axis=-1) <= GOAL_RADIUS
@@ -185,24 +159,58 @@ class Rows:
         for values, value in zip(self.lists.values(), (observation, action, reward, terminal, timeout), strict=True):
             values.append(np.asarray(value, bool if isinstance(value, (bool, np.bool_)) else np.float32))
 
+    @property
+    def count(self) -> int:
+        return len(self.lists["actions"])
+
     def arrays(self) -> dict[str, np.ndarray]:
         return {name: np.asarray(values) for name, values in self.lists.items()}
 
 
-def collect(name: str, path: Path, weights: Path, episodes: int, seed: int = 0, report: Report | None = None) -> Path:
-    """Write a file for a task, with the policy (for door-human: the demonstrations) in an npz file of its weights."""
+def collect(
+    name: str,
+    path: Path,
+    experts: Sequence[Path],
+    episodes: int | None = None,
+    seed: int = 0,
+    report: Report | None = None,
+) -> int:
+    """Write a file for a task with the policy of a folder; how many rows it has."""
+    if name not in COLLECTABLE:
+        raise InputError(f"cannot collect {name!r}; of D4RL's datasets these can be: {', '.join(COLLECTABLE)}")
     kind = name.split("-")[0]
-    if name not in DATASET_URLS or (kind != "antmaze" and "expert" not in name and name != "door-human-v1"):
-        raise InputError(f"cannot collect {name!r}; it must be an antmaze or expert task of D4RL, or door-human-v1")
-    if episodes < 1:
-        raise InputError(f"episodes is {episodes}; it must be at least 1")
+    episodes = EPISODES.get(kind, EPISODES["hand"]) if episodes is None else episodes
+    for setting, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
+        if value < least:
+            raise InputError(f"{setting} is {value}; it must be at least {least}")
+    if path.suffix not in (".hdf5", ".h5"):
+        raise InputError(f"the file to write is {path}; its name must end with .hdf5")
     if path.exists():
-        raise InputError(f"{path} exists already; choose another name, nothing was written")
-    if kind == "antmaze":
-        rows = collect_antmaze(name, AntWalker(weights), episodes, seed, report)
-    elif name == "door-human-v1":
-        rows = replay_door(weights)
+        raise InputError(f"{path} exists already; choose another --out, nothing was written")
+    expert = find_expert(name, experts)
+    if report:
+        report(0, episodes, 0)
+    if name in ANTMAZE_FILES:
+        rows = collect_antmaze(name, expert, episodes, seed, report)
     else:
-        rows = collect_expert(kind, HandExpert(weights), episodes, seed, report)
+        rows = collect_expert(kind, expert, episodes, seed, report)
     write_hdf5(path, rows)
-    return path
+    return len(rows["actions"])
+
+
+def find_expert(name: str, experts: Sequence[Path]) -> Expert:
+    """The one policy that was given, if it is made for the task."""
+    input, what = ("ogbench-direction", "a walking ant") if name in ANTMAZE_FILES else ("observation", "a trained hand")
+    if len(experts) != 1:
+        raise InputError(
+            f"{len(experts)} experts were given; {name} is collected with one policy of {what}: --expert FOLDER; "
+            "`drol data expert --help` makes one from a file of weights"
+        )
+    expert = read_expert(experts[0])
+    sizes = SIZES[name.split("-")[0]]
+    if expert.input != input or (expert.input_size, expert.action_size) != sizes:
+        raise InputError(
+            f"the expert {experts[0]} has input {expert.input}, takes {expert.input_size} numbers and answers with "
+            f"{expert.action_size}; {name} needs input {input}, {sizes[0]} and {sizes[1]}"
+        )
+    return expert

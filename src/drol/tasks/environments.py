@@ -5,6 +5,7 @@ import importlib
 import os
 import sys
 import tempfile
+import warnings
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,9 @@ def make_ogbench(environment_name: str, frame_stack: int = 1) -> Any:
     if environment_name.startswith("visual-"):
         draw_without_screen()
     previous = tempfile.tempdir
-    with tempfile.TemporaryDirectory() as folder:  # where a maze writes a model file that nobody needs afterwards
+    # A maze writes a model file that nobody needs afterwards; gymnasium and glfw warn of its boxes and of screens.
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         tempfile.tempdir = folder
         try:
             environment = gymnasium.make(environment_name, disable_env_checker=True)

@@ -1,12 +1,13 @@
 """Expert policies from files: a network of dense layers in NumPy, read and checked, nothing unpickled.
 
 A policy is a folder with `policy.npz` (kernel_0 [in, out], bias_0, kernel_1, ... and perhaps input_shift, input_scale,
-output_shift, output_scale) and `policy.json`:
+output_shift, output_scale, log_std) and `policy.json`:
 
     {"format": "drol-policy", "version": 1, "network": {"kind": "mlp", "activation": "relu", "output": "tanh"},
      "input": "ogbench-direction", "direction_scale": 10.0}
 
-action = output(mlp((input - input_shift) / input_scale)) * output_scale + output_shift
+action = output(mlp((input - input_shift) / input_scale)) * output_scale + output_shift, and where actions are drawn
+action + exp(log_std) * normal
 """
 
 import hashlib
@@ -36,12 +37,12 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "silu": lambda x: x / (1 + np.exp(-x)),
 }
 OUTPUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"tanh": np.tanh, "none": lambda x: x}
-SCALES = ("input_shift", "input_scale", "output_shift", "output_scale")
+SCALES = ("input_shift", "input_scale", "output_shift", "output_scale", "log_std")
 
 
 @dataclass(frozen=True)
 class Expert:
-    """A deterministic policy."""
+    """A policy: the action that it gives, and the deviation about it where one is drawn."""
 
     kernels: tuple[np.ndarray, ...]  # [in, out] each
     biases: tuple[np.ndarray, ...]
@@ -73,6 +74,13 @@ class Expert:
         if "output_scale" in scales:
             action = action * scales["output_scale"]
         return action + scales["output_shift"] if "output_shift" in scales else action
+
+    def draw(self, values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        """An action with the noise that is the policy's own; without one, the action."""
+        action = self(values)
+        if "log_std" not in self.scales:
+            return action
+        return action + np.exp(self.scales["log_std"]) * generator.normal(size=action.shape)
 
     def walk(self, state: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """The action of a body in this state that shall go in a direction; a state starts with its position."""
@@ -171,7 +179,7 @@ def make_expert(
                 f"they must be [{size or 'in'}, out] and [out]"
             )
         size = kernel.shape[1]
-    sizes = {"input_shift": first, "input_scale": first, "output_shift": size, "output_scale": size}
+    sizes = {"input_shift": first, "input_scale": first, "output_shift": size, "output_scale": size, "log_std": size}
     for name, array in arrays.items():
         if name in sizes and array.shape != (sizes[name],):
             raise InputError(f"{name} of {where} is {list(array.shape)}; it must be [{sizes[name]}]")
@@ -210,10 +218,22 @@ OTHER_NAMES = {
 }
 
 
+def expert_of_weights(path: Path, *, activation: str, output: str, input: str, direction_scale: float = 1.0) -> Expert:
+    """The policy of an npz file whose arrays have other names than ours; see `rename_layers`."""
+    return make_expert(
+        rename_layers(read_arrays(path)),
+        activation=activation,
+        output=output,
+        input=input,
+        direction_scale=direction_scale,
+        where=str(path),
+    )
+
+
 def rename_layers(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Names of our format for arrays called `<layer>/kernel` and `<layer>/bias`, layers in the order of the file.
 
-    What makes a Gaussian of the mean (log_std) is left out: an expert is deterministic, noise is added when collecting.
+    Layers that compute a deviation (log_std/...) are left out; a deviation that is the same everywhere (log_std) stays.
     """
     layers = [name.removesuffix("kernel") for name in arrays if name.endswith("/kernel") and "log_std" not in name]
     named = {}
@@ -221,7 +241,4 @@ def rename_layers(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         for kind in ("kernel", "bias"):
             if f"{layer}{kind}" in arrays:
                 named[f"{kind}_{number}"] = arrays[f"{layer}{kind}"]
-    kept = {
-        OTHER_NAMES.get(name, name): array for name, array in arrays.items() if "/" not in name and name != "log_std"
-    }
-    return named | kept
+    return named | {OTHER_NAMES.get(name, name): array for name, array in arrays.items() if "/" not in name}

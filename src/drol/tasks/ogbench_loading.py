@@ -4,7 +4,6 @@ The end of a trajectory is not the end of the task: there the next state still c
 """
 
 import functools
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +37,9 @@ def load_single_task(name: Name, path: Path) -> Task:
 
 def look_at(name: Name) -> tuple[Goal, dict[str, tuple[int, ...]], Maze | None]:
     """What the environment of a task tells of its data; images need no rendering for that."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # gymnasium's and glfw's, about OGBench and screens
-        environment = make_ogbench(name.environment_id(visual=False))
-        environment.reset(seed=0)
-        shapes = stored_shapes(environment, name.visual)
+    environment = make_ogbench(name.environment_id(visual=False))
+    environment.reset(seed=0)
+    shapes = stored_shapes(environment, name.visual)
     has_maze = "maze" in name.environment and not name.visual
     answer = read_goal(environment), shapes, read_maze(environment) if has_maze else None
     environment.close()
