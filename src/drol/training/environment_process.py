@@ -20,6 +20,8 @@ PRELOADED = [
     "drol.tasks.d4rl_antmaze",
 ]
 
+GRACE = 1.0  # seconds beyond the deadline: after Ctrl-Z and `fg` it has passed, though the answer needs but a moment
+
 
 class EnvironmentProcess:
     """Started when it is first needed, and again after it died or hung."""
@@ -51,9 +53,16 @@ class EnvironmentProcess:
     def receive(self) -> Seen | Broke:
         """The answer to what was sent last, waiting for it until the deadline."""
         try:
-            if not self.connection.poll(max(0.0, self.deadline - time.monotonic())):
-                self.stop()
-                return Broke(f"no answer from the environment within {self.timeout:g} s")
+            if self.connection.poll(max(0.0, self.deadline - time.monotonic())) or self.connection.poll(GRACE):
+                return self.read()
+        except OSError:
+            return self.read()
+        self.stop()
+        return Broke(f"no answer from the environment within {self.timeout:g} s")
+
+    def read(self) -> Seen | Broke:
+        """An answer that has arrived, if only as the end of the process."""
+        try:
             return self.connection.recv()
         except (EOFError, OSError):
             return Broke(f"the environment's process ended with exit code {self.stop()}")

@@ -7,10 +7,10 @@ order in which they answer change nothing.
 
 import functools
 import os
+import select
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,6 +29,7 @@ from drol.training.policy import Policy
 from drol.training.worker import Broke, Reset, Seen, Step
 
 ROWS = 16  # of every batch of observations, and so the most processes that are of use
+GATHERING = 0.05  # seconds without a further answer after which the policy acts on those that are there
 
 
 @functools.partial(jax.jit, static_argnames="best_of")
@@ -37,6 +38,11 @@ def act_rows(policy: Policy, observations: Array, seeds: Array, steps: Array, be
     base = jax.random.key(0)
     keys = jax.vmap(lambda seed, step: jax.random.fold_in(jax.random.fold_in(base, seed), step))(seeds, steps)
     return policy.act(observations, keys, best_of)
+
+
+def available_cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Cancelled(Exception):
@@ -67,7 +73,8 @@ class Evaluator:
     ):
         self.keep_positions = keep_positions
         self.cancelled = False
-        count = max(1, min(processes or 4 * (os.cpu_count() or 1), ROWS))
+        self.cores = available_cores()
+        count = max(1, min(processes or 4 * self.cores, ROWS))
         self.processes = [EnvironmentProcess(make_environment, timeout) for _ in range(count)]
 
     def __enter__(self) -> Self:
@@ -152,13 +159,29 @@ class Evaluator:
             self.processes[number].send(Step(actions[row]))
 
     def collect_answers(self, running: dict[int, Running]) -> dict[int, Seen | Broke]:
-        """Wait until a process has answered, died or run out of time; for a second at most, see `cancel`."""
-        numbers: dict[Any, int] = {self.processes[number].connection: number for number in running}
-        patience = min(self.processes[number].deadline for number in running) - time.monotonic()
-        answered = [numbers[connection] for connection in wait(list(numbers), min(1.0, max(0.0, patience)))]
-        now = time.monotonic()
-        overdue = [number for number in running if self.processes[number].deadline < now]
-        return {number: self.processes[number].receive() for number in {*answered, *overdue}}
+        """Answers of processes that answered, died or ran out of time; none after a second without any, see `cancel`.
+
+        A call of the policy costs the same for one row as for all, so it waits for more answers as long as every core
+        has an environment to step.
+        """
+        answers: dict[int, Seen | Broke] = {}
+        stepping = {self.processes[number].connection.fileno(): number for number in running}
+        poll = select.poll()
+        for descriptor in stepping:
+            poll.register(descriptor, select.POLLIN)
+        patience = 1.0
+        while stepping and (not answers or len(stepping) > self.cores):
+            ready = [descriptor for descriptor, _ in poll.poll(1000 * patience)]
+            now = time.monotonic()
+            overdue = [each for each, number in stepping.items() if self.processes[number].deadline < now]
+            if not ready and not overdue:
+                break
+            for descriptor in {*ready, *overdue}:
+                poll.unregister(descriptor)
+                process, number = self.processes[stepping[descriptor]], stepping.pop(descriptor)
+                answers[number] = process.read() if descriptor in ready else process.receive()
+            patience = GATHERING
+        return answers
 
 
 def evaluate_run(
