@@ -110,8 +110,9 @@ class Evaluation:
 
         make_environment = environment_maker(request["task"])
         environment = make_environment()
-        self.spec = Spec(tuple(environment.observation_space.shape), environment.action_space.shape[0])
-        environment.close()
+        environment.action_space.seed(0)
+        observation, _ = environment.reset(seed=0)  # not observation_space, which knows nothing of stacked frames
+        self.spec = Spec(observation.shape, environment.action_space.sample().size)
         self.processes = 4 * len(request["cores"])  # what an evaluation takes by itself
         self.evaluator = Evaluator(functools.partial(cut_short, make_environment, STEPS), self.processes)
         self.policies: dict[str, Any] = {}

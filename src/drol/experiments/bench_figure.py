@@ -7,6 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from drol.experiments.figures import INK, MUTED, REACHED, SERIES
 
@@ -90,8 +91,9 @@ def draw_times(axes: Axes, measured: Mapping[str, Sequence[float]], published: M
     axes.grid(axis="x", visible=False)
     # Hardware differs by more than methods do, so that only a logarithmic axis shows both.
     axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.yaxis.set_minor_formatter(lambda *_: "")
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def quartiles_of(values: Sequence[float]) -> tuple[float, float]:

@@ -25,7 +25,7 @@ class Child:
     """A process that answers requests; see `bench_child`."""
 
     def __init__(self, cache: Path | None = None):
-        environment = dict(os.environ)
+        environment = {**os.environ, "PYTHONWARNINGS": "ignore"}  # gymnasium's, one for each environment
         if cache is not None:
             environment |= {
                 "JAX_COMPILATION_CACHE_DIR": str(cache),
