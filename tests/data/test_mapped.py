@@ -1,15 +1,21 @@
 """A dataset on disk gives bit for bit the batches of the same dataset in memory."""
 
+import mmap
+import os
 import threading
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from toys import random_rows
 
+from drol.data import mapped as mapped_module
 from drol.data.dataset import Dataset
-from drol.data.mapped import MappedDataset
+from drol.data.mapped import MappedDataset, Pages
 from drol.data.store import DatasetWriter, StoredDataset
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -28,9 +34,14 @@ BATCH = 16
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory):
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("mapped")
+
+
+@pytest.fixture(scope="module")
+def both(root):
     """The same rows mapped and in memory."""
-    root, rows = tmp_path_factory.mktemp("mapped"), random_rows(LENGTHS)
+    rows = random_rows(LENGTHS)
     with DatasetWriter("mine", root, validation=0) as writer:
         writer.append(rows)
         writer.publish(ABOUT)
@@ -50,6 +61,51 @@ def test_it_is_the_same_dataset(both):
     assert mapped.fingerprint() == memory.fingerprint()
     assert_equal(mapped.take(np.arange(mapped.size)), memory.take(jnp.arange(memory.size)))
     assert_equal(mapped.sample(jax.random.key(3), BATCH), memory.sample(jax.random.key(3), BATCH))
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    rows=st.lists(st.integers(0, 998), min_size=1, max_size=30).map(sorted),
+    size=st.sampled_from([1, 3, 700, 1024, 5000]),
+    count=st.integers(1, 2),
+)
+def test_every_page_of_the_rows_is_asked_for_once(tmp_path_factory, rows, size, count):
+    path = tmp_path_factory.mktemp("pages") / "array.npy"
+    np.save(path, np.zeros((1000, size), np.uint8))
+    pages = Pages(np.load(path, mmap_mode="r"))
+    asked = []
+    with mock.patch.object(os, "posix_fadvise", lambda file, *wish: asked.append(wish)):
+        pages.ask_for(np.asarray(rows), count)
+    found = set()
+    for start, length, _ in asked:
+        found |= set(range(start // mmap.PAGESIZE, -(-(start + length) // mmap.PAGESIZE)))
+    bytes_of_rows = {128 + byte for row in rows for byte in (row * size, (row + count) * size - 1)}
+    assert {byte // mmap.PAGESIZE for byte in bytes_of_rows} <= found
+    assert all(start % mmap.PAGESIZE == 0 and advice == os.POSIX_FADV_WILLNEED for start, _, advice in asked)
+    assert len(asked) <= len(rows)
+
+
+def test_batches_do_not_depend_on_what_is_held_in_memory(both, root, monkeypatch):
+    (mapped, memory), stored = both, StoredDataset.open("mine", root)
+    monkeypatch.setattr(mapped_module, "free_memory", lambda: 0)
+    small = MappedDataset(stored.arrays("train"), mapped.fingerprint())
+    assert isinstance(small.stored["reward"], np.memmap)
+    assert not isinstance(mapped.stored["reward"], np.memmap)
+    assert_equal(small.take(np.arange(mapped.size)), memory.take(jnp.arange(memory.size)))
+
+
+def test_pictures_on_disk_are_those_in_memory(tmp_path):
+    rows = random_rows(LENGTHS)
+    rows["observation"] = np.random.default_rng(0).integers(0, 256, (len(rows["last"]), 8, 8, 3), np.uint8)
+    with DatasetWriter("mine", tmp_path, validation=0) as writer:
+        writer.append(rows)
+        writer.publish(ABOUT)
+    mapped = MappedDataset.open(StoredDataset.open("mine", tmp_path), "train")
+    memory = Dataset.from_rows(**rows)
+    assert mapped.spec == memory.spec
+    assert mapped.fingerprint() == memory.fingerprint()
+    assert_equal(mapped.sample(jax.random.key(3), BATCH), memory.sample(jax.random.key(3), BATCH))
+    assert mapped.some(10).spec == memory.spec
 
 
 def drawn_in_training(memory, key, step):

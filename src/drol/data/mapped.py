@@ -1,13 +1,15 @@
 """Transitions that stay on disk: the same batches as a `Dataset` in memory gives, gathered on the host.
 
 Which transitions make up a batch depends only on the key and the number of the update, so they are known before the
-update runs: a thread reads the next ones while the device is busy.
+update runs: a thread reads the next ones while the device is busy, and asks the disk for all their pages at once.
 """
 
 import functools
 import mmap
+import os
 import queue
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
@@ -16,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from drol.data.arrays import free_memory
 from drol.data.check import Moments
 from drol.data.dataset import Dataset
 from drol.data.images import check_standardisable
@@ -24,6 +27,7 @@ from drol.types import Spec, Transition
 
 PIECE_ROWS = 1 << 16
 READ_AHEAD = 2  # chunks that wait for the device
+RESIDENT = 8  # rewards and ends, nine bytes a row, are held in memory where they take less than this part of it
 
 
 class MappedDataset:
@@ -35,10 +39,9 @@ class MappedDataset:
         fingerprint: str,
         standardisation: tuple[np.ndarray, np.ndarray] | None = None,
     ):
-        for array in arrays.values():
-            if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_RANDOM"):
-                array.base.madvise(mmap.MADV_RANDOM)  # else the system reads far more than is asked for
-        self.arrays = {name: np.asarray(array) for name, array in arrays.items()}
+        self.stored = with_resident(arrays)
+        self.pages = {name: Pages(array) for name, array in self.stored.items() if isinstance(array, np.memmap)}
+        self.arrays = {name: np.asarray(array) for name, array in self.stored.items()}
         self.stored_fingerprint = fingerprint
         self.standardisation = standardisation
         last = self.arrays["last"]
@@ -76,7 +79,7 @@ class MappedDataset:
         """The same transitions with observations shifted and scaled as they are read."""
         check_standardisable(self.arrays["observation"])  # type: ignore[arg-type]
         scales = np.asarray(mean, np.float32), np.asarray(deviation, np.float32)
-        return MappedDataset(self.arrays, self.stored_fingerprint, scales)
+        return MappedDataset(self.stored, self.stored_fingerprint, scales)
 
     def take(self, index: np.ndarray | Array) -> Transition:
         """The transitions with these numbers [...], as arrays [..., ...] of NumPy."""
@@ -84,6 +87,8 @@ class MappedDataset:
         flat = index.reshape(-1)
         order = np.argsort(flat, kind="stable")  # files are read fastest from front to back
         row = flat[order] + np.searchsorted(self.transitions_before_end, flat[order], side="right")
+        for pages in self.pages.values():
+            pages.ask_for(row, 2)
 
         def gather(name: str, rows: np.ndarray) -> np.ndarray:
             array = self.arrays[name]
@@ -179,6 +184,41 @@ class MappedDataset:
         finally:
             stopped.set()
             thread.join()
+
+
+def with_resident(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays, those of single numbers in memory if they take little of it: each would be a page read for a row."""
+    columns = {name: array for name, array in arrays.items() if array.ndim == 1}
+    free = free_memory()
+    if free is None or sum(array.nbytes for array in columns.values()) > free // RESIDENT:
+        return dict(arrays)
+    return {**arrays, **{name: np.array(array) for name, array in columns.items()}}
+
+
+class Pages:
+    """The pages of a file that rows of an array lie on."""
+
+    def __init__(self, array: np.memmap):
+        self.row_bytes, self.offset = array[:1].nbytes, array.offset
+        self.file = -1
+        if hasattr(mmap, "MADV_RANDOM") and isinstance(array.base, mmap.mmap):
+            array.base.madvise(mmap.MADV_RANDOM)  # else the system reads far more than is asked for
+        if hasattr(os, "posix_fadvise") and array.filename is not None:
+            self.file = os.open(array.filename, os.O_RDONLY)
+            weakref.finalize(self, os.close, self.file)
+
+    def ask_for(self, row: np.ndarray, count: int) -> None:
+        """Let the system start to read `count` rows from each of these on; a disk is fastest with many wishes at once.
+
+        Rows are in ascending order.
+        """
+        if self.file < 0 or not len(row):
+            return
+        begin = (self.offset + row * self.row_bytes) // mmap.PAGESIZE
+        end = (self.offset + (row + count) * self.row_bytes - 1) // mmap.PAGESIZE + 1
+        new = np.concatenate(([True], end[1:] > end[:-1]))  # the others lie on pages that were asked for
+        for first, after in zip(begin[new].tolist(), end[new].tolist(), strict=True):
+            os.posix_fadvise(self.file, first * mmap.PAGESIZE, (after - first) * mmap.PAGESIZE, os.POSIX_FADV_WILLNEED)
 
 
 @functools.partial(jax.jit, static_argnames="batch_size")
