@@ -10,7 +10,7 @@ from toys import SPEC, TINY, random_state
 from drol.errors import InputError
 from drol.runs.directory import RunDirectory
 from drol.tasks.environments import stack_frames
-from drol.training.evaluation import Cancelled, Evaluator, evaluate_run
+from drol.training.evaluation import Cancelled, Evaluator, evaluate_run, suitable_processes
 from drol.training.policy import Policy, Standardisation
 from drol.types import Spec
 
@@ -165,6 +165,22 @@ def test_an_environment_that_cannot_be_made_fails_every_episode(policy):
 def test_more_processes_than_rows_of_a_batch_are_not_used():
     assert len(Evaluator(Walk, 100).processes) == 16
     assert len(Evaluator(Walk, 1).processes) == 1
+
+
+def test_without_a_number_as_many_processes_start_as_suit_the_episodes(policy):
+    with Evaluator(Walk) as evaluator:
+        evaluator.cores = 1
+        evaluator.run(policy, 10)
+        assert sum(process.worker is not None for process in evaluator.processes) == 5
+        evaluator.run(policy, 3)
+        assert sum(process.worker is not None for process in evaluator.processes) == 5
+
+
+@pytest.mark.parametrize(
+    ("episodes", "cores", "count"), [(50, 1, 5), (50, 2, 10), (50, 4, 16), (50, 64, 16), (16, 2, 8), (37, 2, 13)]
+)
+def test_the_last_round_of_episodes_leaves_few_processes_without_one(episodes, cores, count):
+    assert suitable_processes(episodes, cores) == count
 
 
 def test_episodes_of_ogbench_do_not_depend_on_the_number_of_processes():

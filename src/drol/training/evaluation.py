@@ -45,6 +45,12 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def suitable_processes(episodes: int, cores: int) -> int:
+    """At least four for each core, and so many that few are without an episode when the last ones are played."""
+    counts = range(min(4 * cores, ROWS), ROWS + 1)
+    return max(counts, key=lambda count: ((episodes % count or count) / count, -count))
+
+
 class Cancelled(Exception):
     """Somebody asked for the end of an evaluation under way."""
 
@@ -74,8 +80,9 @@ class Evaluator:
         self.keep_positions = keep_positions
         self.cancelled = False
         self.cores = available_cores()
-        count = max(1, min(processes or 4 * self.cores, ROWS))
-        self.processes = [EnvironmentProcess(make_environment, timeout) for _ in range(count)]
+        self.chosen = processes is not None
+        count = max(1, min(processes or ROWS, ROWS))
+        self.processes = [EnvironmentProcess(make_environment, timeout) for _ in range(count)]  # those in use start
 
     def __enter__(self) -> Self:
         return self
@@ -96,7 +103,8 @@ class Evaluator:
         finished: dict[int, Episode] = {}
         waiting = iter(range(episodes))
         running: dict[int, Running] = {}
-        for number in range(min(len(self.processes), episodes)):
+        count = len(self.processes) if self.chosen else suitable_processes(episodes, self.cores)
+        for number in range(min(count, episodes)):
             self.begin(number, running, waiting, first_seed)
         while running:
             if self.cancelled:
@@ -162,7 +170,7 @@ class Evaluator:
         """Answers of processes that answered, died or ran out of time; none after a second without any, see `cancel`.
 
         A call of the policy costs the same for one row as for all, so it waits for more answers as long as every core
-        has an environment to step.
+        has an environment to step and one more to go on with while the policy runs.
         """
         answers: dict[int, Seen | Broke] = {}
         stepping = {self.processes[number].connection.fileno(): number for number in running}
@@ -170,7 +178,7 @@ class Evaluator:
         for descriptor in stepping:
             poll.register(descriptor, select.POLLIN)
         patience = 1.0
-        while stepping and (not answers or len(stepping) > self.cores):
+        while stepping and (not answers or len(stepping) > 2 * self.cores):
             ready = [descriptor for descriptor, _ in poll.poll(1000 * patience)]
             now = time.monotonic()
             overdue = [each for each, number in stepping.items() if self.processes[number].deadline < now]
