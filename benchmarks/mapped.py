@@ -1,13 +1,21 @@
 """Updates on data that stays on disk against the same updates on data in memory: python benchmarks/mapped.py
 
-Rounds of both take turns, so that a busy machine slows both alike; the ratio of the medians is what counts.
+Rounds of both take turns, so that a busy machine slows both alike; the ratio of the medians is what counts. With --cold
+the system forgets what it holds of the files every second, so that almost every row comes from the disk, as with data
+that is far larger than memory; the bytes that were read from the disk are printed. Each round on disk starts to read
+when it begins: what is read ahead during the other rounds would not be counted.
 """
 
 import argparse
+import contextlib
+import mmap
+import os
 import statistics
 import tempfile
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -18,7 +26,7 @@ from drol.data.episode_writer import EpisodeWriter
 from drol.data.mapped import MappedDataset
 from drol.data.store import StoredDataset
 from drol.training.compiled import init_seeds, seed_keys, zero_totals
-from drol.training.updates import Updates
+from drol.training.updates import Updates, in_memory
 
 
 def write(root: Path, episodes: int, observation_size: int) -> StoredDataset:
@@ -31,46 +39,88 @@ def write(root: Path, episodes: int, observation_size: int) -> StoredDataset:
     return StoredDataset.open("benchmark", root)
 
 
+class Forgetting:
+    """While it is on, the system keeps dropping what it holds of a dataset's files."""
+
+    def __init__(self, stored: StoredDataset, mapped: MappedDataset):
+        self.paths = sorted((stored.folder / "train").glob("*.npy"))
+        self.mappings = [array.base for array in mapped.stored.values() if isinstance(array.base, mmap.mmap)]
+        assert self.mappings
+
+    def forget(self) -> None:
+        for mapping in self.mappings:  # a page that is mapped is not dropped
+            mapping.madvise(mmap.MADV_DONTNEED)
+        for path in self.paths:
+            descriptor = os.open(path, os.O_RDONLY)
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(descriptor)
+
+    def __enter__(self) -> None:
+        self.forget()
+        self.before, self.over = bytes_from_disk(), threading.Event()
+        self.thread = threading.Thread(target=self.keep_forgetting)
+        self.thread.start()
+
+    def keep_forgetting(self) -> None:
+        while not self.over.wait(1):
+            self.forget()
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
+        print(f"  {(bytes_from_disk() - self.before) / 1e6:.1f} MB from the disk", flush=True)
+
+
+def bytes_from_disk() -> int:
+    fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(fields["read_bytes"])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--episodes", type=int, default=1000, help="of 1000 transitions (default: 1000)")
     parser.add_argument("--observation", type=int, default=45, help="numbers in an observation (default: 45)")
     parser.add_argument("--hidden", type=int, nargs="+", default=[512] * 4, help="(default: 512 512 512 512)")
-    parser.add_argument("--updates", type=int, default=40, help="of a round (default: 40)")
-    parser.add_argument("--rounds", type=int, default=5, help="(default: 5)")
+    parser.add_argument("--updates", type=int, default=256, help="of a round (default: 256)")
+    parser.add_argument("--rounds", type=int, default=3, help="(default: 3)")
+    parser.add_argument("--cold", action="store_true", help="nothing of the files may stay in memory")
+    parser.add_argument("--folder", type=Path, help="on the disk to measure (default: a temporary one)")
     parsed = parser.parse_args()
     algorithm = DROL(num_candidates=16, hidden_sizes=tuple(parsed.hidden))
     keys = seed_keys((0,))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=parsed.folder) as folder:
         stored = write(Path(folder), parsed.episodes, parsed.observation)
-        arrays = {name: np.asarray(array) for name, array in stored.arrays("train").items()}
+        arrays: dict[str, Any] = {name: np.array(array) for name, array in stored.arrays("train").items()}
         datasets = {"memory": Dataset.from_rows(**arrays), "disk": MappedDataset.open(stored, "train")}
         mapped = datasets["disk"]
-        start = time.perf_counter()
-        for step in range(20):
-            mapped.sample_chunk(keys, step * 16, 16, algorithm.batch_size)
-        print(f"gathering a batch of {algorithm.batch_size}: {(time.perf_counter() - start) / 320 * 1e3:.3f} ms")
-        runs = {}
+        on_disk = Forgetting(stored, mapped) if parsed.cold else contextlib.nullcontext()
+        with on_disk:
+            start = time.perf_counter()
+            for step in range(8):
+                mapped.sample_chunk(keys, step * 16, 16, algorithm.batch_size)
+            print(f"gathering a batch of {algorithm.batch_size}: {(time.perf_counter() - start) / 128 * 1e3:.2f} ms")
+        runs, seconds = {}, {name: [] for name in datasets}
         for name, dataset in datasets.items():
             states = init_seeds(algorithm, keys, mapped.spec)
-            updates = Updates(algorithm, dataset, keys, 10**6)
-            totals = zero_totals(algorithm, states, updates.in_memory, keys)
-            runs[name] = [updates, *jax.block_until_ready(updates.run(states, totals, 1, 2))]
-        seconds: dict[str, list[float]] = {name: [] for name in runs}
+            totals = zero_totals(algorithm, states, in_memory(dataset), keys)
+            runs[name] = Updates(algorithm, dataset, keys, 2).run(states, totals, 1, 2)
+            jax.block_until_ready(runs[name])
         for number in range(parsed.rounds):
             first = 3 + number * parsed.updates
-            for name, (updates, states, totals) in runs.items():
-                start = time.perf_counter()
-                states, totals = updates.run(states, totals, first, first + parsed.updates - 1)
-                jax.block_until_ready(totals)
-                seconds[name].append((time.perf_counter() - start) / parsed.updates)
-                runs[name] = [updates, states, totals]
+            last = first + parsed.updates - 1
+            for name, dataset in datasets.items():
+                with on_disk if name == "disk" else contextlib.nullcontext():
+                    start = time.perf_counter()
+                    states, totals = runs[name]
+                    runs[name] = Updates(algorithm, dataset, keys, last).run(states, totals, first, last)
+                    jax.block_until_ready(runs[name])
+                    seconds[name].append((time.perf_counter() - start) / parsed.updates)
         medians = {name: statistics.median(values) for name, values in seconds.items()}
         for name, value in medians.items():
             print(f"{name}: {value * 1e3:.2f} ms an update")
         print(f"ratio: {medians['disk'] / medians['memory']:.3f}")
         # The batches are the same bits; the two programs round differently.
-        apart = jax.tree.map(lambda one, other: float(abs(one - other).max()), runs["memory"][1], runs["disk"][1])
+        apart = jax.tree.map(lambda one, other: float(abs(one - other).max()), runs["memory"][0], runs["disk"][0])
         print(f"largest difference of a weight: {max(jax.tree.leaves(apart)):.1e}")
 
 

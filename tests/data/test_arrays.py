@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from drol.data import arrays as arrays_module
-from drol.data.arrays import check_npz, free_memory, read_npz
+from drol.data.arrays import check_npz, free_memory, group_memory, read_npz
 from drol.errors import InputError
 
 NAMES = ("observations", "actions")
@@ -285,6 +285,25 @@ def test_arrays_are_aligned_so_that_jax_need_not_copy_them(path):
     for array in read_npz(path, NAMES).values():
         assert array.ctypes.data % 64 == 0
         assert array.flags.c_contiguous
+
+
+@pytest.mark.parametrize(
+    ("line", "top", "names"),
+    [
+        ("0::/jobs/mine", "", ("memory.max", "memory.current")),
+        ("4:memory:/jobs/mine", "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")),
+    ],
+)
+def test_the_limits_of_a_job_and_of_all_around_it_are_seen(tmp_path, line, top, names):
+    (tmp_path / "membership").write_text(f"1:cpu:/elsewhere\n{line}\n")
+    for folder, most, used in (("jobs", "1000", "300"), ("jobs/mine", "max", "200"), ("jobs/other", "1", "1")):
+        group = tmp_path / "root" / top / folder
+        group.mkdir(parents=True)
+        (group / names[0]).write_text(f"{most}\n")
+        (group / names[1]).write_text(f"{used}\n")
+        (group / "memory.stat").write_text("anon 150\ninactive_file 30\nactive_file 20\n")
+    assert group_memory(tmp_path / "membership", tmp_path / "root") == [1000 - 300 + 50]
+    assert group_memory(tmp_path / "absent", tmp_path / "root") == []
 
 
 def test_the_free_memory_is_known_on_linux():

@@ -13,6 +13,7 @@ from drol.data.reading import ENDS, FILL_REWARDS, Reading
 EPILOG = """examples:
   drol data import flights.npz --out flights      observations, actions, rewards, terminals, timeouts
   drol data import walk.hdf5 --out walk           D4RL's flat arrays, or Minari's group for each episode
+  drol data import demo.hdf5 --out lift --observation 'obs/robot0_*' obs/object --ends terminal      robomimic
   drol data import my_lerobot_folder --out arm --ends timeout --fill-reward end
   drol data import log.csv --out log --observation 'joint_*' speed --action torque_0 torque_1 --end done --ends timeout
   drol train files/flights                        then train on it; no environment is needed

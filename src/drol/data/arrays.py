@@ -3,6 +3,7 @@
 The folder of the archive and the header of each array are read and weighed before anything is unpacked.
 """
 
+import contextlib
 import io
 import math
 import os
@@ -245,9 +246,32 @@ def free_memory() -> int | None:
                 amounts.append(int(line.split()[1]) * 1024)
     except (OSError, ValueError):
         pass
-    try:
-        group = Path("/sys/fs/cgroup")
-        amounts.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
-    except (OSError, ValueError):  # no limit is the word "max"
-        pass
+    amounts += group_memory(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
     return max(0, min(amounts)) if amounts else None
+
+
+def group_memory(membership: Path, root: Path) -> list[int]:
+    """What the control groups of this process, as of a cluster's job, leave to it: the group's and all those around it.
+
+    What the group holds of files counts as free: the system gives it back when it is needed.
+    """
+    try:
+        lines = [line.split(":", 2) for line in membership.read_text().splitlines()]
+    except OSError:
+        return []
+    amounts = []
+    for _, controllers, path in lines:
+        if controllers == "":  # version 2
+            top, most, used = root, "memory.max", "memory.current"
+        elif "memory" in controllers.split(","):
+            top, most, used = root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+        else:
+            continue
+        group = top / path.strip("/")
+        for folder in (group, *group.parents):
+            if folder.is_relative_to(top):
+                with contextlib.suppress(OSError, ValueError, KeyError):  # ValueError: no limit is the word "max"
+                    held = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+                    files = int(held["inactive_file"]) + int(held["active_file"])
+                    amounts.append(int((folder / most).read_text()) - int((folder / used).read_text()) + files)
+    return amounts
