@@ -18,6 +18,7 @@ from drol.errors import InputError
 from drol.experiments.bench import Say
 
 ROWS = 1_000_001  # a million transitions
+FIRST_EPISODES = 8  # which tell how fast a method is
 EVALUATION_SECONDS = 6.0  # how long one evaluation may take; a slow method plays fewer episodes
 
 
@@ -137,7 +138,7 @@ def measure_evaluation(
             children[count].ask(what="environments", task=task, cores=some)
         for name, count in turns:  # how many episodes even the slowest number of cores can play in time
             tell(say, "starting", name, count, 0, rounds * len(turns))
-            asked = min(4 * int(count), episodes)
+            asked = min(FIRST_EPISODES, episodes)
             answer = children[count].ask(what="evaluate", episodes=asked, **description(name, algorithms[name]))
             possible = int(asked * EVALUATION_SECONDS / answer["seconds"])
             played[name] = min(played[name], max(asked, possible))
