@@ -170,14 +170,14 @@ def test_more_processes_than_rows_of_a_batch_are_not_used():
 def test_without_a_number_as_many_processes_start_as_suit_the_episodes(policy):
     with Evaluator(Walk) as evaluator:
         evaluator.cores = 1
-        evaluator.run(policy, 10)
-        assert sum(process.worker is not None for process in evaluator.processes) == 5
+        evaluator.run(policy, 9)
+        assert sum(process.worker is not None for process in evaluator.processes) == 9
         evaluator.run(policy, 3)
-        assert sum(process.worker is not None for process in evaluator.processes) == 5
+        assert sum(process.worker is not None for process in evaluator.processes) == 9
 
 
 @pytest.mark.parametrize(
-    ("episodes", "cores", "count"), [(50, 1, 5), (50, 2, 10), (50, 4, 16), (50, 64, 16), (16, 2, 8), (37, 2, 13)]
+    ("episodes", "cores", "count"), [(50, 1, 10), (50, 2, 10), (50, 4, 16), (50, 64, 16), (16, 2, 8), (37, 2, 13)]
 )
 def test_the_last_round_of_episodes_leaves_few_processes_without_one(episodes, cores, count):
     assert suitable_processes(episodes, cores) == count

@@ -46,8 +46,8 @@ def available_cores() -> int:
 
 
 def suitable_processes(episodes: int, cores: int) -> int:
-    """At least four for each core, and so many that few are without an episode when the last ones are played."""
-    counts = range(min(4 * cores, ROWS), ROWS + 1)
+    """At least eight and four for each core, and so many that few are idle when the last episodes are played."""
+    counts = range(min(max(8, 4 * cores), ROWS), ROWS + 1)
     return max(counts, key=lambda count: ((episodes % count or count) / count, -count))
 
 
