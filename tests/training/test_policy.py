@@ -1,5 +1,6 @@
 import copy
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -151,3 +152,12 @@ def test_a_policy_that_acted_can_be_copied_and_mapped_over(folder):
     mapped = jax.vmap(lambda each: policy.act(observation, each))(keys)
     for row in range(4):
         np.testing.assert_allclose(mapped[row], policy.act(observation, keys[row]), rtol=0, atol=1e-6)
+
+
+def test_acting_is_called_as_a_method(folder):
+    policy = Policy.load(folder, 0)
+    assert not isinstance(policy.act, eqx.Module)  # slow to make
+    assert Policy.act.__doc__.startswith("One action in [-1, 1]")
+    observation, key = np.asarray([0.3, 0.2, -0.1]), jax.random.key(5)
+    np.testing.assert_array_equal(Policy.act(policy, observation, key), policy.act(observation, key=key, best_of=1))
+    np.testing.assert_allclose(jax.jit(policy.act)(observation, key), policy.act(observation, key), rtol=0, atol=1e-6)

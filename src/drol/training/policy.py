@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
 import equinox as eqx
 import jax
@@ -45,6 +45,23 @@ class Standardisation(eqx.Module):
         return cls(jnp.asarray(mean), jnp.where(deviation < 1e-6, 1.0, deviation) / scale)
 
 
+class PlainMethod:
+    """A method that Equinox does not turn into a module: to bind one takes it as long as a pass through a network."""
+
+    def __init__(self, function: Callable):
+        self.function = function
+
+    def __get__(self, instance: Any, owner: type) -> Callable:
+        return self.function if instance is None else functools.partial(self.function, instance)
+
+
+Function = TypeVar("Function", bound=Callable)
+
+
+def plain_method(function: Function) -> Function:
+    return cast(Function, PlainMethod(function))
+
+
 class Policy(eqx.Module):
     """Acts on observations as the environment gives them.
 
@@ -57,6 +74,7 @@ class Policy(eqx.Module):
     standardisation: Standardisation
     action_box: ActionBox | None = eqx.field(static=True, default=None)  # of the data, where it was scaled
 
+    @plain_method
     def act(self, observation: Array | np.ndarray, key: Array, best_of: int = 1) -> Array:
         """One action in [-1, 1] for one observation [observation], or one each for a batch of them and of keys."""
         if not isinstance(observation, jax.Array):
