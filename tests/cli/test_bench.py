@@ -1,6 +1,7 @@
 """`drol bench`: what it prints and writes, and how it answers mistakes. What it measures is tested beside it."""
 
 import json
+import math
 
 import pytest
 
@@ -45,8 +46,8 @@ def measured(monkeypatch):
         say("bc: start", 0, 2)
         return dict.fromkeys(algorithms, START)
 
-    def evaluation(algorithms, task, episodes, rounds, say):
-        calls["evaluation"] = (task, episodes, rounds)
+    def evaluation(algorithms, task, episodes, rounds, seconds, say):
+        calls["evaluation"] = (task, episodes, rounds, seconds)
         return dict.fromkeys(algorithms, EVALUATION)
 
     def speed(algorithms, ladder, dataset, rounds, seeds, against, say):
@@ -80,7 +81,7 @@ def test_the_table_has_a_row_for_each_method_and_the_ratios_below(measured, caps
     assert "the bare network in NumPy takes 0.15 ms (p50); an action takes, in these: drol 1.27, bc 1.27" in printed.out
     assert "an update of drol K=1: 95.2 ms, drol K=4: 95.2 ms, drol K=8: 95.2 ms" in printed.out
     assert "memory and compile time: bc: start" in printed.err
-    assert measured["evaluation"] == ("pointmaze-medium-navigate-singletask-task1-v0", 50, 2)
+    assert measured["evaluation"] == ("pointmaze-medium-navigate-singletask-task1-v0", 50, 2, 6.0)
 
 
 def test_numbers_and_figure_are_written(measured, capsys, tmp_path):
@@ -100,7 +101,9 @@ def test_numbers_and_figure_are_written(measured, capsys, tmp_path):
 def test_quick_measures_less_unless_more_is_asked_for(measured):
     assert main(["bench", "--quick"]) == 0
     assert measured["start"] == ["drol", "fql"]
-    assert measured["evaluation"][1:] == (8, 2)
+    assert measured["evaluation"][1:] == (8, 2, 6.0)
+    assert main(["bench", "--episodes", "20", "--parts", "evaluation"]) == 0
+    assert measured["evaluation"][1:] == (20, 3, math.inf)  # as many as were asked for, however long it takes
     assert measured["speed"] == (["drol", "fql"], [], 2, 8, None)
     assert main(["bench", "--quick", "--methods", "iql", "--rounds", "4", "--parts", "speed"]) == 0
     assert measured["speed"] == (["iql"], [], 4, 8, None)

@@ -229,3 +229,37 @@ def test_an_ogbench_environment_needs_no_dataset():
     maker = bench_child.environment_maker("cube-single-play-singletask-task1-v0")
     assert maker.args == ("cube-single-singletask-task1-v0",)
     assert maker.keywords == {"frame_stack": 1}
+
+
+class FakeChild:
+    """Plays 100 steps an episode, at 1000 steps a second and core; fewer for iql."""
+
+    asked: list
+
+    def ask(self, what, **request):
+        if what == "environments":
+            self.cores = len(request["cores"])
+            return {}
+        self.asked.append((request["algorithm"], self.cores, request["episodes"]))
+        steps = 100 * request["episodes"]
+        rate = (50 if request["algorithm"] == "iql" else 1000) * self.cores
+        return {"steps": steps, "seconds": steps / rate}
+
+    def stop(self):
+        self.asked.append("stop")
+
+
+def test_every_number_of_cores_plays_in_turn_and_slow_methods_play_less(monkeypatch):
+    FakeChild.asked = []
+    monkeypatch.setattr(bench_machine, "Child", FakeChild)
+    algorithms = make_algorithms(["bc", "iql"], "paper")
+    found = bench_machine.measure_evaluation(algorithms, "toy", 50, rounds=2, seconds=20, cores=[[0], [0, 1]])
+    start = [("bc", 1, 8), ("bc", 2, 8), ("iql", 1, 8), ("iql", 2, 8)]
+    one_round = [("bc", 1, 50), ("bc", 2, 50), ("iql", 1, 10), ("iql", 2, 10)]  # 20 s of 50 steps are 10 episodes
+    assert FakeChild.asked == [*start, *one_round, *one_round, "stop", "stop"]
+    assert found["bc"] == {
+        "evaluation_steps_per_second": {"1": pytest.approx(1000), "2": pytest.approx(2000)},
+        "evaluation_episodes": 50,
+        "evaluation_gain_of_two_cores": pytest.approx(2),
+    }
+    assert found["iql"]["evaluation_episodes"] == 10

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import math
 import os
 import sys
 import time
@@ -15,13 +16,15 @@ from drol.cli.flags import Parser, whole_number
 from drol.cli.runtime import prepare_jax
 from drol.errors import InputError
 from drol.experiments.bench import Against, load_against, random_dataset
-from drol.experiments.bench_machine import describe_machine, measure_evaluation, measure_start
+from drol.experiments.bench_machine import EVALUATION_SECONDS, describe_machine, measure_evaluation, measure_start
 from drol.experiments.bench_methods import candidate_ladder, make_algorithms, measure_speed
 from drol.tasks import DEFAULT_TASK, find_source
 from drol.training.progress import duration
 
 PARTS = ("start", "evaluation", "speed")
+PARTS_HELP = "start: memory and compile time; evaluation: steps; speed: updates and actions (default: all)"
 QUICK_METHODS, QUICK_ROUNDS, QUICK_EPISODES = ("drol", "fql"), 2, 8
+EPISODES = 50
 EVALUATION_ROUNDS = 3  # at most; each takes seconds
 EPILOG = """examples:
   drol bench                                         every method, a quarter of an hour on two cores
@@ -67,7 +70,7 @@ def read_arguments(arguments: list[str]) -> Namespace:
     """The options, all of them checked before anything is measured."""
     parser = Parser("bench", "How fast every method is on this machine, and what it needs.", EPILOG)
     parser.add_argument("--methods", nargs="+", metavar="NAME", help=f"of {' '.join(ALGORITHMS)} (default: all)")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what is measured (default: all)")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help=PARTS_HELP)
     parser.add_argument("--rounds", type=whole_number, metavar="N", help="how often all is timed (default: 5)")
     parser.add_argument("--seeds", type=whole_number, default=8, metavar="N", help="seeds at once (default: 8)")
     parser.add_argument(
@@ -80,7 +83,10 @@ def read_arguments(arguments: list[str]) -> Namespace:
         help=f"environment of the evaluations; its data is not needed (default: {DEFAULT_TASK})",
     )
     parser.add_argument(
-        "--episodes", type=whole_number, metavar="N", help="of one evaluation, at most; cut at 200 steps (default: 50)"
+        "--episodes",
+        type=whole_number,
+        metavar="N",
+        help="of one evaluation, cut at 200 steps (default: 50, or what a method can play in some seconds)",
     )
     parser.add_argument("--against", metavar="PATH", help="module:function that makes another code's update; see below")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to this file")
@@ -88,12 +94,12 @@ def read_arguments(arguments: list[str]) -> Namespace:
     parsed = parser.parse(arguments)
     parsed.methods = list(dict.fromkeys(parsed.methods or (QUICK_METHODS if parsed.quick else ALGORITHMS)))
     parsed.rounds = (QUICK_ROUNDS if parsed.quick else 5) if parsed.rounds is None else parsed.rounds
-    parsed.episodes = (QUICK_EPISODES if parsed.quick else 50) if parsed.episodes is None else parsed.episodes
     for name in parsed.methods:
         find_algorithm(name)
     for name in ("rounds", "seeds", "episodes"):
-        if getattr(parsed, name) < 1:
-            raise InputError(f"{name} is {getattr(parsed, name)}; it must be at least 1")
+        value = getattr(parsed, name)
+        if value is not None and value < 1:
+            raise InputError(f"{name} is {value}; it must be at least 1")
     for path in (parsed.json, parsed.figure):
         if path and not path.absolute().parent.is_dir():
             raise InputError(f"cannot write {path}: there is no folder {path.absolute().parent}")
@@ -137,7 +143,10 @@ def measure(parsed: Namespace, machine: dict[str, Any], against: Against | None)
     if "evaluation" in parsed.parts:
         results["task"] = parsed.task or DEFAULT_TASK
         rounds = min(parsed.rounds, EVALUATION_ROUNDS)
-        found = measure_evaluation(algorithms, results["task"], parsed.episodes, rounds, say=progress("evaluation"))
+        seconds = EVALUATION_SECONDS if parsed.episodes is None else math.inf
+        episodes = parsed.episodes or (QUICK_EPISODES if parsed.quick else EPISODES)
+        say = progress("evaluation")
+        found = measure_evaluation(algorithms, results["task"], episodes, rounds, seconds, say=say)
         rows = {name: rows[name] | found[name] for name in rows}
     if "speed" in parsed.parts:
         ladder = {} if parsed.quick else candidate_ladder(algorithms)

@@ -121,6 +121,7 @@ def measure_evaluation(
     task: str,
     episodes: int,
     rounds: int,
+    seconds: float = EVALUATION_SECONDS,
     cores: Sequence[list[int]] | None = None,
     say: Say | None = None,
 ) -> dict[str, dict[str, Any]]:
@@ -140,8 +141,8 @@ def measure_evaluation(
             tell(say, "starting", name, count, 0, rounds * len(turns))
             asked = min(FIRST_EPISODES, episodes)
             answer = children[count].ask(what="evaluate", episodes=asked, **description(name, algorithms[name]))
-            possible = int(asked * EVALUATION_SECONDS / answer["seconds"])
-            played[name] = min(played[name], max(asked, possible))
+            possible = asked * seconds / answer["seconds"]
+            played[name] = int(min(played[name], max(asked, possible)))
         for number in range(rounds):
             for place, (name, count) in enumerate(turns):
                 done = number * len(turns) + place
