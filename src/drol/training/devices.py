@@ -48,7 +48,10 @@ class Placement:
         return self.put(tree, PartitionSpec(AXIS) if self.spread == "seeds" else PartitionSpec(None, None, AXIS))
 
     def put(self, tree: Any, spec: PartitionSpec) -> Any:
-        return tree if self.mesh is None else jax.tree.map(lambda leaf: put_array(leaf, self.mesh, spec), tree)
+        if self.mesh is None:
+            return tree
+        sharding = NamedSharding(self.mesh, spec)
+        return jax.tree.map(lambda leaf: put_array(leaf, sharding), tree)
 
     def gather(self, tree: Any) -> Any:
         """The same arrays for this process to use by itself."""
@@ -66,12 +69,12 @@ class Placement:
 ONE_DEVICE = Placement()
 
 
-def put_array(leaf: Any, mesh: Mesh | None, spec: PartitionSpec) -> Array:
-    """An array on all devices of a mesh, each taking its part of what this process has; needs no other process."""
+def put_array(leaf: Any, sharding: NamedSharding) -> Array:
+    """An array on several devices, each taking its part of what this process has; needs no other process."""
     if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        return jax.random.wrap_key_data(put_array(jax.random.key_data(leaf), mesh, spec))
+        return jax.random.wrap_key_data(put_array(jax.random.key_data(leaf), sharding))
     values = np.asarray(leaf)
-    return jax.make_array_from_callback(values.shape, NamedSharding(mesh, spec), lambda index: values[index])
+    return jax.make_array_from_callback(values.shape, sharding, lambda index: values[index])
 
 
 def join(coordinator: str, process_count: int, process_index: int) -> None:

@@ -41,7 +41,7 @@ class RunEvaluation:
     ):
         self.config, self.directory, self.task, self.display = config, directory, task, display
         self.like = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), policies)
-        self.background = Background() if background else None
+        self.background, self.wait = Background(), not background
         self.evaluator = None
         if task.make_environment is not None:
             self.evaluator = Evaluator(task.make_environment, processes, keep_positions=task.maze is not None)
@@ -62,8 +62,7 @@ class RunEvaluation:
     def stop(self) -> None:
         if self.evaluator:
             self.evaluator.cancel()
-        if self.background:
-            self.background.close()
+        self.background.close()
         if self.evaluator:
             self.evaluator.stop()
 
@@ -77,23 +76,23 @@ class RunEvaluation:
         )  # fmt: skip
 
     def start(self, step: int) -> None:
-        """Evaluate the saved policies of a step; in the background, wait only for the evaluation before."""
-        if self.background:
-            self.background.start(self.evaluate, step)
-        else:
-            self.evaluate(step)
+        """Evaluate the saved policies of a step.
+
+        In the background, wait only for the evaluation before. The policies before any update never hold training up.
+        """
+        self.background.start(self.evaluate, step)
+        if self.wait and step > 0:
+            self.background.wait()
 
     def check(self) -> None:
         """Raise what went wrong in the background."""
-        if self.background:
-            self.background.check()
+        self.background.check()
 
     def finish(self) -> None:
         """Wait for the last evaluation."""
-        if self.background:
-            if self.background.busy:
-                self.display.note("waiting for the last evaluation; if it is cut off, the same command makes it again")
-            self.background.wait()
+        if self.background.busy:
+            self.display.note("waiting for the last evaluation; if it is cut off, the same command makes it again")
+        self.background.wait()
 
     def missing_seeds(self, step: int) -> list[int]:
         """The seeds without a row for a step."""
