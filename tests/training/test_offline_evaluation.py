@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import jax
@@ -49,6 +50,20 @@ def short_start():
 @pytest.fixture(scope="module")
 def evaluator():
     return OfflineEvaluator(tiny_task(environment=None), discount=0.9, updates=5)
+
+
+@pytest.mark.slow
+def test_policies_that_see_images_are_evaluated():
+    rows = random_rows([20] * 10)
+    frames = np.random.default_rng(0).integers(0, 256, (len(rows["last"]), 8, 8, 1), np.uint8)
+    dataset = Dataset.from_rows(**(rows | {"observation": frames}), frame_stack=3, crop_probability=0.5)
+    task = dataclasses.replace(tiny_task(environment=None), train=dataset, validation=dataset)
+    algorithm = ALGORITHMS["drol"](hidden_sizes=(16,))
+    networks = jax.jit(lambda key: algorithm.init(key, dataset.spec))(jax.random.key(0)).policy
+    policy = Policy(algorithm, networks, Standardisation.identity(dataset.spec))
+    figures = OfflineEvaluator(task, discount=0.9, updates=1).evaluate(policy)
+    assert figures.keys() == FIGURES | OWN
+    assert all(value is not None for value in figures.values())
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

@@ -64,7 +64,7 @@ class FittedData(eqx.Module):
     start: FittedQ
 
 
-def prepare(part: Part, discount: float, seed: int = 0) -> FittedData:
+def prepare(part: Part, discount: float, seed: int = 0, updates: int | None = None) -> FittedData:
     """Choose transitions, draw the weights of the critics and fit these to the returns of the data."""
     index = part.spread(TRANSITIONS)
     trajectories = part.trajectories
@@ -99,7 +99,9 @@ def prepare(part: Part, discount: float, seed: int = 0) -> FittedData:
         discount=jnp.asarray(discount, jnp.float32),
         start=start,
     )
-    return eqx.tree_at(lambda data: data.start, data, fit_returns(data, start_key))
+    return eqx.tree_at(
+        lambda data: data.start, data, fit_returns(data, start_key, START_UPDATES if updates is None else updates)
+    )
 
 
 def fit(data: FittedData, policy: Policy, updates: int, key: Array, best_of: int = 1) -> FittedQ:
@@ -131,7 +133,7 @@ def weighted_loss(
 
 
 @fast_jit()
-def fit_returns(data: FittedData, key: Array) -> FittedQ:
+def fit_returns(data: FittedData, key: Array, updates: Array | int) -> FittedQ:
     """The regression on returns."""
     start = data.start
 
@@ -143,7 +145,7 @@ def fit_returns(data: FittedData, key: Array) -> FittedQ:
         arguments = (observation, batch.action, target, data.weight[:, chosen])
         return descend(critics, LEARNING_RATE, weighted_loss, *arguments)[0]
 
-    critics = jax.lax.fori_loop(0, START_UPDATES, update, trainable(start.critics))
+    critics = jax.lax.fori_loop(0, updates, update, trainable(start.critics))
     return eqx.tree_at(lambda fitted: fitted.critics, start, critics.network)
 
 

@@ -41,7 +41,8 @@ class OfflineEvaluator:
         self.updates = updates
         reference, tested, self.unseen = split(task)
         self.held_out = find_neighbours(reference, tested)
-        self.data = fitted_q.prepare(reference, discount)
+        # Who asks for few updates, as with images on a machine without a GPU, does not wait for many before them.
+        self.data = fitted_q.prepare(reference, discount, updates=min(updates, fitted_q.START_UPDATES))
         self.initial = fitted_q.initial_observations(reference)
         self.calibration = Calibration(tested, discount)
 
