@@ -16,6 +16,7 @@ from drol.algorithms.drol import DROL
 from drol.data.dataset import Dataset
 from drol.experiments.bench import median_ratio, random_dataset, time_in_turn
 from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
+from drol.training.devices import place
 from drol.training.updates import Updates
 
 NETWORKS = {"paper": ({}, 4), "laptop": (DROL.presets["laptop"], 60)}  # hyperparameters, updates in a timed call
@@ -35,6 +36,8 @@ class Trained:
         self.states, self.totals = jax.block_until_ready(train_chunk(*arguments))
 
     def train_as_runs_do(self, updates: Updates) -> None:
+        if not isinstance(self.states, list):
+            self.states, self.totals = map(updates.placement.put_seeds, (self.states, self.totals))
         self.states, self.totals = jax.block_until_ready(updates.run(self.states, self.totals, 1, self.updates))
 
 
@@ -57,7 +60,7 @@ def main() -> None:
         algorithm = DROL(**settings)
         alone, together, in_runs = (Trained(algorithm, dataset, each, count) for each in ((0,), seeds, seeds))
         in_turn, in_threads = ([Trained(algorithm, dataset, (seed,), count) for seed in seeds] for _ in range(2))
-        updates = Updates(algorithm, dataset, in_runs.keys, 1)
+        updates = Updates(algorithm, dataset, in_runs.keys, 1, place(len(seeds), algorithm.batch_size))
         work = {
             "one seed alone": alone.train,
             "in one program": together.train,

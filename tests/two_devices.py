@@ -23,7 +23,7 @@ DATASET = Dataset.from_rows(**random_rows([50, 100, 50]))
 def trained(placement: Placement, seeds: tuple[int, ...]):
     keys = seed_keys(seeds)
     states = init_seeds(ALGORITHM, keys, SPEC)
-    carry = placement.put_seeds((states, zero_totals(ALGORITHM, states, DATASET, keys)))
+    carry = map(placement.put_seeds, (states, zero_totals(ALGORITHM, states, DATASET, keys)))
     updates = Updates(ALGORITHM, DATASET, keys, 10, placement)
     carry = updates.run(*updates.run(*carry, 1, 3), 4, 10)
     return placement.gather(carry[0])

@@ -76,8 +76,18 @@ def test_two_processes_train_one_run_and_the_first_writes_it(tmp_path):
     assert rows[0][-1]["critic_loss"] == pytest.approx(rows[1][-1]["critic_loss"], rel=1e-4)
 
 
+def test_seeds_on_one_cpu_have_arrays_of_their_own():
+    placement = place(seeds=3, batch_size=256)
+    assert str(placement) == "a thread for each seed"
+    tree = {"a": np.arange(6).reshape(3, 2), "b": np.arange(3)}
+    apart = placement.put_seeds(tree)
+    assert [seed["a"].tolist() for seed in apart] == [[[0, 1]], [[2, 3]], [[4, 5]]]
+    for name, array in placement.gather(apart).items():
+        np.testing.assert_array_equal(array, tree[name])
+
+
 def test_one_device_needs_no_placement():
-    assert place(seeds=3, batch_size=256) is ONE_DEVICE
+    assert place(seeds=1, batch_size=256) is ONE_DEVICE
     tree = {"a": np.ones(3)}
     assert ONE_DEVICE.put_seeds(tree) is tree
     assert ONE_DEVICE.gather(tree) is tree

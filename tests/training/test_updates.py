@@ -10,6 +10,7 @@ from drol.data.mapped import MappedDataset
 from drol.runs.directory import RunDirectory
 from drol.training import updates
 from drol.training.compiled import init_seeds, seed_keys, zero_totals
+from drol.training.devices import place
 from drol.training.trainer import train
 from drol.training.updates import Updates
 
@@ -26,12 +27,13 @@ def mapped() -> MappedDataset:
 
 def run(dataset, stretches, seeds):
     keys = seed_keys(seeds)
+    placement = place(len(seeds), TINY.batch_size)
     states = init_seeds(TINY, keys, MEMORY.spec)
-    totals = zero_totals(TINY, states, MEMORY, keys)
-    run_updates = Updates(TINY, dataset, keys, 100)
+    states, totals = map(placement.put_seeds, (states, zero_totals(TINY, states, MEMORY, keys)))
+    run_updates = Updates(TINY, dataset, keys, 100, placement)
     for first, last in stretches:
         states, totals = run_updates.run(states, totals, first, last)
-    return states, totals
+    return placement.gather(states), placement.gather(totals)
 
 
 @pytest.mark.parametrize("seeds", [(3,), (0, 7)])

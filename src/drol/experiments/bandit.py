@@ -5,8 +5,8 @@
     loss    weight |pull|^2 / d_a - Q / E|Q| for FQL (to its teacher's action) and DROL (data to nearest candidate)
 
 All methods see the same data and learn their own critic from it. The weights of FQL and DROL are swept over one grid;
-the best of each is drawn, and what cloning pulls where it is strongest. `python -m drol.experiments.bandit --out docs/images/bandit.png` makes the figure and
-prints its numbers.
+the best of each is drawn, and what cloning pulls where it is strongest. The command
+`python -m drol.experiments.bandit --out docs/images/bandit.png` makes the figure and prints its numbers.
 """
 
 import argparse

@@ -22,6 +22,7 @@ from drol.algorithms.base import Algorithm
 from drol.data.dataset import Dataset
 from drol.errors import InputError
 from drol.training.compiled import compiler_options, init_seeds, seed_keys, zero_totals
+from drol.training.devices import place
 from drol.training.policy import Policy, Standardisation
 from drol.training.updates import Updates
 
@@ -113,14 +114,16 @@ def update_timer(
     States that are not kept are made anew before each call: those of many seeds of all methods fill a memory.
     """
     keys = seed_keys(tuple(range(seeds)))
-    trained = Updates(algorithm, dataset, keys, last_step=1)
+    placement = place(seeds, algorithm.batch_size, devices=1)
+    trained = Updates(algorithm, dataset, keys, 1, placement)
     kept: list[Any] = []
     planned = [updates] if updates else []
 
     def run() -> float:
         if not kept:
             states = init_seeds(algorithm, keys, dataset.spec)
-            kept[:] = jax.block_until_ready((states, zero_totals(algorithm, states, dataset, keys)))
+            kept[:] = map(placement.put_seeds, (states, zero_totals(algorithm, states, dataset, keys)))
+            jax.block_until_ready(kept)
         if not planned:  # the first call compiles, the second says how long an update takes
             train(1)
             planned.append(repeats_within(train(1)))
@@ -214,9 +217,9 @@ def time_in_turn(timers: Mapping[str, Timer], rounds: int, say: Say | None = Non
             say(f"compiling {number + 1} of {len(timers)}, {name}", 0, rounds * len(timers))
         timer()
     for number in range(rounds):
-        for place, (name, timer) in enumerate(timers.items()):
+        for done, (name, timer) in enumerate(timers.items()):
             if say:
-                say(f"round {number + 1} of {rounds}, {name}", number * len(timers) + place, rounds * len(timers))
+                say(f"round {number + 1} of {rounds}, {name}", number * len(timers) + done, rounds * len(timers))
             seconds[name].append(timer())
     return seconds
 

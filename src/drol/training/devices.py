@@ -1,5 +1,8 @@
 """Where updates run: on one device, or spread over several, of one process or of many.
 
+On one CPU each seed has arrays and a program of its own, and threads run them: the products of one seed leave cores
+waiting that another can use (docs/performance.md has the measurement). On one GPU all seeds are one program.
+
 Several seeds are spread over the devices of a process, each device training its share. Where their number does not
 allow that, or there are several processes, every batch is split: each device computes the losses of its rows, and the
 compiler adds the gradients up. Numbers do not depend on it beyond rounding.
@@ -7,9 +10,10 @@ compiler adds the gradients up. Numbers do not depend on it beyond rounding.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.experimental import multihost_utils
@@ -24,11 +28,13 @@ AXIS = "devices"
 class Placement:
     """The devices of a run and what is spread over them: its seeds, or the rows of each batch."""
 
-    mesh: Mesh | None = None  # None: one device, and nothing to spread
-    spread: str = "nothing"
+    mesh: Mesh | None = None  # None: one device
+    spread: Literal["nothing", "seeds", "batch", "threads"] = "nothing"
 
     def __str__(self) -> str:
-        return f"{self.spread} over {self.mesh.size} devices" if self.mesh else "one device"
+        if self.mesh:
+            return f"{self.spread} over {self.mesh.size} devices"
+        return "a thread for each seed" if self.spread == "threads" else "one device"
 
     @property
     def batch_sharding(self) -> NamedSharding | None:
@@ -36,7 +42,10 @@ class Placement:
         return NamedSharding(self.mesh, PartitionSpec(AXIS)) if self.mesh and self.spread == "batch" else None
 
     def put_seeds(self, tree: Any) -> Any:
-        """Arrays [seed, ...] where the updates want them."""
+        """Arrays [seed, ...] where the updates want them; for threads, a list with the arrays of each seed."""
+        if self.spread == "threads":
+            count = len(jax.tree.leaves(tree)[0])
+            return [jax.tree.map(lambda leaf, i=i: leaf[i : i + 1], tree) for i in range(count)]
         return self.put(tree, PartitionSpec(AXIS) if self.spread == "seeds" else PartitionSpec())
 
     def put_everywhere(self, tree: Any) -> Any:
@@ -45,6 +54,8 @@ class Placement:
 
     def put_batches(self, tree: Any) -> Any:
         """Batches [seed, number, row, ...] that were drawn on the host."""
+        if self.spread == "threads":
+            return self.put_seeds(tree)
         return self.put(tree, PartitionSpec(AXIS) if self.spread == "seeds" else PartitionSpec(None, None, AXIS))
 
     def put(self, tree: Any, spec: PartitionSpec) -> Any:
@@ -54,7 +65,9 @@ class Placement:
         return jax.tree.map(lambda leaf: put_array(leaf, sharding), tree)
 
     def gather(self, tree: Any) -> Any:
-        """The same arrays for this process to use by itself."""
+        """What `put_seeds` was given, or what became of it, for this process to use by itself."""
+        if self.spread == "threads":
+            return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *tree)
         return tree if self.mesh is None else jax.tree.map(np.asarray, tree)
 
     def agree(self, number: int) -> int:
@@ -71,7 +84,7 @@ ONE_DEVICE = Placement()
 
 def put_array(leaf: Any, sharding: NamedSharding) -> Array:
     """An array on several devices, each taking its part of what this process has; needs no other process."""
-    if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         return jax.random.wrap_key_data(put_array(jax.random.key_data(leaf), sharding))
     values = np.asarray(leaf)
     return jax.make_array_from_callback(values.shape, sharding, lambda index: values[index])
@@ -96,7 +109,7 @@ def place(seeds: int, batch_size: int, devices: int | None = None) -> Placement:
     if jax.process_count() > 1 and count < len(available):
         raise InputError(f"--devices is {count}; processes that train together use all of their {len(available)}")
     if count == 1:
-        return ONE_DEVICE
+        return Placement(spread="threads") if seeds > 1 and available[0].platform == "cpu" else ONE_DEVICE
     mesh = Mesh(np.asarray(available[:count]), (AXIS,))
     if seeds % count == 0 and jax.process_count() == 1:
         return Placement(mesh, "seeds")

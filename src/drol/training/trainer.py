@@ -21,7 +21,7 @@ from drol.tasks.base import Task
 from drol.training.circumstances import circumstances
 from drol.training.compiled import diagnose_seeds, init_seeds, seed_keys, zero_totals
 from drol.training.config import GROWING, RunConfig, differences
-from drol.training.devices import Placement, place
+from drol.training.devices import ONE_DEVICE, Placement, place
 from drol.training.following import END, follow
 from drol.training.online import Interaction, online_update
 from drol.training.policy import Standardisation
@@ -127,7 +127,7 @@ class Run:
         self.interaction = self.make_interaction()
         self.step, self.messages = self.resume()
         self.step = placement.agree(self.step)
-        self.states, self.totals = placement.put_seeds(placement.follow((self.states, self.totals)))
+        self.states, self.totals = map(placement.put_seeds, placement.follow((self.states, self.totals)))
         self.saved_step = self.step
         self.display = Display(config.total_steps, self.step, task.score_name, quiet)
         self.evaluation = RunEvaluation(
@@ -223,7 +223,7 @@ class Run:
 
     @property
     def policies(self) -> tuple[Any, Standardisation]:
-        return self.placement.gather(self.states.policy), self.standardisation
+        return self.placement.gather(self.states).policy, self.standardisation
 
     @contextmanager
     def leading(self) -> Iterator[None]:
@@ -257,6 +257,8 @@ class Run:
         """Take steps and updates in turn for about a second, not past the boundary."""
         assert self.interaction is not None
         if not self.interaction.started:
+            self.states, self.totals = self.placement.gather(self.states), self.placement.gather(self.totals)
+            self.placement = ONE_DEVICE
             for message in self.interaction.start():
                 self.display.note(message)
         start, first_step = time.monotonic(), self.step
@@ -272,8 +274,8 @@ class Run:
     def log(self) -> None:
         """Write the mean metrics since the last log and the diagnostics of this step; stop if one is not a number."""
         updates = self.step - self.logged_step
-        means = {name: np.asarray(total) / np.float32(updates) for name, total in self.totals.items()}
-        states = self.placement.gather(self.states)
+        states, totals = self.placement.gather(self.states), self.placement.gather(self.totals)
+        means = {name: np.asarray(total) / np.float32(updates) for name, total in totals.items()}
         diagnostics = diagnose_seeds(self.algorithm, states, self.updates.in_memory, self.keys, self.step)
         metrics = means | {f"diagnostics/{name}": value for name, value in diagnostics.items()}
         for seed, values in zip(self.config.seeds, per_seed(metrics, len(self.config.seeds)), strict=True):
@@ -285,7 +287,7 @@ class Run:
                     "the last checkpoint is kept, and a lower --learning-rate may help"
                 )
             self.directory.log_metrics(row)
-        self.totals = self.placement.put_seeds(jax.tree.map(jnp.zeros_like, self.placement.gather(self.totals)))
+        self.totals = self.placement.put_seeds(jax.tree.map(jnp.zeros_like, totals))
         self.logged_step = self.step
 
     def save_policies(self) -> None:
@@ -299,7 +301,7 @@ class Run:
 
     def save(self) -> None:
         """Write a checkpoint; a full disk is reported and tried again at the next one, except at the end."""
-        states, totals = self.placement.gather((self.states, self.totals))
+        states, totals = self.placement.gather(self.states), self.placement.gather(self.totals)
         tree = {"states": states, "totals": totals, "logged_step": np.int64(self.logged_step)}
         metadata: dict[str, Any] = {"step": self.step}
         if self.interaction and self.interaction.started:

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jax import Array
 
 from drol.algorithms.base import Algorithm
@@ -21,7 +20,10 @@ DIAGNOSED = 16_384  # transitions of data on disk that are kept in memory for di
 
 
 class Updates:
-    """Runs the updates of all seeds; called for one stretch of steps after the other."""
+    """Runs the updates of all seeds; called for one stretch of steps after the other.
+
+    States and totals are as `put_seeds` of the placement makes them.
+    """
 
     def __init__(
         self,
@@ -37,10 +39,10 @@ class Updates:
         self.in_memory = in_memory(dataset)
         self.stream: Iterator[tuple[int, int, Transition]] | None = None
         self.read: tuple[int, int, Transition] | None = None  # first step, number and batches of what was read last
-        self.threads = seed_threads(len(keys), placement)
+        self.threads = ThreadPoolExecutor(os.cpu_count()) if placement.spread == "threads" else None
         self.compiled = False
 
-    def run(self, states: Any, totals: Metrics, first_step: int, last_step: int) -> tuple[Any, Metrics]:
+    def run(self, states: Any, totals: Any, first_step: int, last_step: int) -> tuple[Any, Any]:
         if isinstance(self.dataset, Dataset):
             return self.train_seeds(states, totals, self.placed_keys, None, first_step, last_step)
         while first_step <= last_step:
@@ -51,18 +53,15 @@ class Updates:
             first_step = end + 1
         return states, totals
 
-    def train_seeds(
-        self, states: Any, totals: Metrics, keys: Array, batches: Transition | None, *span: int
-    ) -> tuple[Any, Metrics]:
+    def train_seeds(self, states: Any, totals: Any, keys: Any, batches: Any, *span: int) -> tuple[Any, Any]:
         """Train all seeds in one call, or each in a call of its own, in threads."""
         if self.threads is None:
             return self.train(states, totals, keys, batches, *span)
-        together = (states, totals, keys, batches)
-        seeds = [jax.tree.map(lambda leaf, i=i: leaf[i : i + 1], together) for i in range(len(keys))]
+        seeds = list(zip(states, totals, keys, batches or [None] * len(keys), strict=True))
         first = [] if self.compiled else [self.train(*seeds.pop(0), *span)]  # two threads would compile twice
         self.compiled = True
-        rest = self.threads.map(lambda seed: self.train(*seed, *span), seeds)
-        return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *first, *rest)
+        trained = [*first, *self.threads.map(lambda seed: self.train(*seed, *span), seeds)]
+        return [state for state, _ in trained], [total for _, total in trained]
 
     def train(
         self, states: Any, totals: Metrics, keys: Array, batches: Transition | None, *span: int
@@ -85,13 +84,3 @@ class Updates:
 def in_memory(dataset: Dataset | MappedDataset) -> Dataset:
     """The dataset, or of one on disk as much as diagnostics need."""
     return dataset if isinstance(dataset, Dataset) else dataset.some(DIAGNOSED)
-
-
-def seed_threads(seeds: int, placement: Placement) -> ThreadPoolExecutor | None:
-    """Threads that train one seed each, where that is faster than all seeds in one program: on the cores of a CPU.
-
-    The products of one seed leave cores waiting that another seed can use; docs/performance.md has the measurement.
-    """
-    if seeds == 1 or placement.mesh is not None or jax.default_backend() != "cpu":
-        return None
-    return ThreadPoolExecutor(min(seeds, os.cpu_count() or 1))
