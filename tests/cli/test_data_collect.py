@@ -47,7 +47,9 @@ def test_ctrl_c_in_a_terminal_is_not_a_traceback(tmp_path):
     import signal
     import time
 
-    code = "import sys; from drol.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    # Tests that run in the background of a shell ignore Ctrl-C, and so would this process.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{listen}; import sys; from drol.cli.main import main; sys.exit(main(sys.argv[1:]))"
     out = tmp_path / "mine.npz"
     command = [sys.executable, "-c", code, "data", "collect", NAME, "--processes", "2", "--out", str(out)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
