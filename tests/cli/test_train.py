@@ -76,6 +76,14 @@ def test_another_run_in_the_same_folder_is_refused(run_folder, capsys):
     assert (run_folder / "config.json").read_bytes() == before
 
 
+def test_processes_that_cannot_meet_and_devices_that_are_not_there_are_refused(tmp_path, capsys):
+    assert main(["train", *TINY, "--process-count", "2", "--out", str(tmp_path / "run")]) == 2
+    assert "--process-count and --process-index need --coordinator HOST:PORT" in capsys.readouterr().err
+    assert main(["train", *TINY, "--devices", "9", "--out", str(tmp_path / "run")]) == 2
+    assert "--devices is 9; it must be from 1 to 1" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 def test_evaluate_lets_the_critic_choose_and_records_it(run_folder, capsys):
     assert main(["evaluate", str(run_folder), "--best-of", "4", "--episodes", "1"]) == 0
     assert "seed 3, step 40, best of 4" in capsys.readouterr().out

@@ -11,6 +11,7 @@ from toys import SPEC, TINY, random_rows
 from drol.algorithms.base import Algorithm, hyperparameter
 from drol.algorithms.drol import DROL
 from drol.data.dataset import Dataset
+from drol.training import compiled
 from drol.training.compiled import diagnose_seeds, init_seeds, seed_keys, train_chunk, zero_totals
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -54,6 +55,16 @@ def train(algorithm, dataset, seeds, cuts):
         states, totals = train_chunk(algorithm, states, totals, dataset, keys, first, last)
         first = last + 1
     return states, totals
+
+
+def test_an_algorithm_that_multiplies_in_half_precision_is_compiled_for_it(monkeypatch):
+    assert compiled.compiler_options(half_precision=True) != compiled.compiler_options()
+    asked = []
+    monkeypatch.setattr(compiled, "compiler_options", lambda half_precision: asked.append(half_precision) or {})
+    add_one = compiled.fast_jit()(lambda algorithm, number: number + 1)
+    for precision in ("float32", "bfloat16", "bfloat16"):
+        assert add_one(dataclasses.replace(TINY, routing_precision=precision), 1) == 2
+    assert asked == [False, True]
 
 
 @pytest.fixture(scope="module")

@@ -75,12 +75,6 @@ def uniform_in_ball(key: Array, shape: tuple[int, ...], radius: float) -> Array:
     return radius * normal[..., :dimension] / length
 
 
-def ball_point(normal: Array, uniform: Array, radius: float) -> Array:
-    """`R u^(1/d) v / |v|` for a normal draw v and a uniform draw u: how the released code draws a point of the ball."""
-    length = jnp.sqrt(jnp.square(normal).sum(-1, keepdims=True) + 1e-6) + 1e-8
-    return radius * uniform ** (1 / (normal.shape[-1] + 1e-8)) * normal / length
-
-
 def q_scale(q: Array) -> Array:
     """`1 / E|q|` without a gradient: it makes the weight of a Q term independent of the size of rewards."""
     return 1 / jnp.maximum(jnp.abs(jax.lax.stop_gradient(q)).mean(), 1e-6)

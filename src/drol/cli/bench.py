@@ -27,7 +27,7 @@ QUICK_METHODS, QUICK_ROUNDS, QUICK_EPISODES = ("drol", "fql"), 2, 8
 EPISODES = 50
 EVALUATION_ROUNDS = 3  # at most; each takes seconds
 EPILOG = """examples:
-  drol bench                                         every method, a quarter of an hour on two cores
+  drol bench                                         every method; half an hour or more on two cores
   drol bench --quick                                 a first look
   drol bench --methods drol fql --json speed.json --figure speed.png
   drol bench --parts evaluation --methods drol --task cube-single-play-singletask-task1-v0

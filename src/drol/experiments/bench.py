@@ -25,6 +25,7 @@ from drol.training.compiled import compiler_options, init_seeds, seed_keys, zero
 from drol.training.devices import place
 from drol.training.policy import Policy, Standardisation
 from drol.training.updates import Updates
+from drol.types import Spec
 
 OBSERVATION_SIZE, ACTION_SIZE = 29, 8  # those of antmaze
 PRODUCT_ROWS, PRODUCT_WIDTH = 4096, 512
@@ -92,6 +93,19 @@ def stopwatch(work: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
+def call_timer(call: Callable[[], Any]) -> Timer:
+    """Seconds of one call; the first compiles, the second says how many of them are timed together."""
+    planned: list[int] = []
+
+    def run() -> float:
+        if not planned:
+            call()
+            planned.append(repeats_within(stopwatch(call)))
+        return stopwatch(lambda: [call() for _ in range(planned[0])]) / planned[0]
+
+    return run
+
+
 def matmul_timer() -> Timer:
     """Seconds of the product [4096, 512] x [512, 512], compiled as updates are."""
     left = jnp.full((PRODUCT_ROWS, PRODUCT_WIDTH), 0.1)
@@ -141,9 +155,8 @@ def update_timer(
     return run
 
 
-def make_policy(algorithm: Algorithm, dataset: Dataset) -> Policy:
-    """A policy before any update, for observations like those of the dataset."""
-    spec = dataset.spec
+def make_policy(algorithm: Algorithm, spec: Spec) -> Policy:
+    """A policy before any update."""
     networks = jax.jit(lambda key: algorithm.init(key, spec).policy)(jax.random.key(0))
     return Policy(algorithm, networks, Standardisation.identity(spec))
 
@@ -172,18 +185,7 @@ def batch_timer(policy: Policy, observation_size: int, rows: int) -> Timer:
     """Seconds of one call that acts on a batch."""
     observations = np.zeros((rows, observation_size), np.float32)
     keys = jax.random.split(jax.random.key(1), rows)
-    planned: list[int] = []
-
-    def act() -> None:
-        policy.act(observations, keys).block_until_ready()
-
-    def run() -> float:
-        if not planned:
-            act()
-            planned.append(repeats_within(stopwatch(act)))
-        return stopwatch(lambda: [act() for _ in range(planned[0])]) / planned[0]
-
-    return run
+    return call_timer(lambda: policy.act(observations, keys).block_until_ready())
 
 
 def numpy_forward(hidden_sizes: Sequence[int], in_size: int, out_size: int) -> Callable[[int], Any]:
@@ -260,7 +262,6 @@ def load_against(place: str) -> Against:
 
 def against_timer(against: Against) -> Timer:
     """Seconds of one of their updates; what it returns is waited for, where jax can wait for it."""
-    planned: list[int] = []
 
     def once() -> None:
         try:
@@ -269,13 +270,7 @@ def against_timer(against: Against) -> Timer:
             words = f"{type(error).__name__}: {one_line(error)}"
             raise InputError(f"the update of --against {against.place} raised {words}") from error
 
-    def run() -> float:
-        if not planned:
-            once()
-            planned.append(repeats_within(stopwatch(once)))
-        return stopwatch(lambda: [once() for _ in range(planned[0])]) / planned[0]
-
-    return run
+    return call_timer(once)
 
 
 def one_line(error: Exception) -> str:

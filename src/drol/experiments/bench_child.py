@@ -119,9 +119,11 @@ class Evaluation:
 
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
         """Play episodes; what is asked for the first time is played twice, so that nothing is started while timed."""
+        from drol.experiments.bench import make_policy
+
         name, count = request["algorithm"], request["episodes"]
         if name not in self.policies or count not in self.played:
-            self.policies.setdefault(name, self.make_policy(algorithm_of(request)))
+            self.policies.setdefault(name, make_policy(algorithm_of(request), self.spec))
             self.evaluator.run(self.policies[name], count)
             self.played.add(count)
         start = time.perf_counter()
@@ -131,14 +133,6 @@ class Evaluation:
         if failures:
             raise RuntimeError(failures[0])
         return {"steps": sum(episode.length for episode in episodes), "seconds": seconds}
-
-    def make_policy(self, algorithm: Any) -> Any:
-        import jax
-
-        from drol.training.policy import Policy, Standardisation
-
-        networks = jax.jit(lambda key: algorithm.init(key, self.spec).policy)(jax.random.key(0))
-        return Policy(algorithm, networks, Standardisation.identity(self.spec))
 
 
 def environment_maker(task: str) -> Callable[[], Any]:

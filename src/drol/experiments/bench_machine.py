@@ -16,6 +16,7 @@ import jax
 from drol.algorithms import Algorithm
 from drol.errors import InputError
 from drol.experiments.bench import Say
+from drol.training.circumstances import available_cores
 
 ROWS = 1_000_001  # a million transitions
 FIRST_EPISODES = 8  # which tell how fast a method is
@@ -178,7 +179,7 @@ def gain(rates: Mapping[str, Sequence[float]]) -> float | None:
 def describe_machine() -> dict[str, Any]:
     """What is measured, and with what; a GPU that jax cannot use is named as well."""
     device = jax.devices()[0]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = available_cores()
     words = f"CPU with {cores} core{'s' * (cores != 1)}"
     if device.platform != "cpu":
         words = f"{device.platform.upper()} {device.device_kind} and a {words}"

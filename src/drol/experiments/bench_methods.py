@@ -74,7 +74,7 @@ def measure_speed(
     forward = numpy_forward(hidden_sizes, observation_size + action_size, action_size)
     timers[NUMPY] = latency_timer(forward, calls[NUMPY])
     for name, algorithm in algorithms.items():
-        policy = make_policy(algorithm, dataset)
+        policy = make_policy(algorithm, dataset.spec)
         timers[f"{name}: {SINGLE}"] = latency_timer(single_actions(policy, observation_size), calls[name])
         for rows in BATCHES[1:]:
             timers[f"{name}: {rows} actions"] = batch_timer(policy, observation_size, rows)

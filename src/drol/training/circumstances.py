@@ -10,6 +10,11 @@ import jax
 PACKAGES = ("drol", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco", "ogbench")
 
 
+def available_cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def circumstances() -> dict[str, Any]:
     """Versions, the number of cores and the device."""
     versions = {}
@@ -22,6 +27,6 @@ def circumstances() -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         **versions,
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": available_cores(),
         "device": f"{device.platform}: {device.device_kind}",
     }

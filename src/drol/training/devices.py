@@ -72,9 +72,9 @@ class Placement:
 
     def agree(self, number: int) -> int:
         """The number that the leading process has, in every process."""
-        return number if jax.process_count() == 1 else int(self.follow(np.int32(number)))
+        return number if jax.process_count() == 1 else int(self.from_leader(np.int32(number)))
 
-    def follow(self, tree: Any) -> Any:
+    def from_leader(self, tree: Any) -> Any:
         """The arrays that the leading process has, in every process."""
         return tree if jax.process_count() == 1 else multihost_utils.broadcast_one_to_all(tree)
 

@@ -6,7 +6,6 @@ order in which they answer change nothing.
 """
 
 import functools
-import os
 import select
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +23,7 @@ from drol.runs.checkpoints import saved_steps, step_name
 from drol.runs.directory import RunDirectory
 from drol.tasks import load_task
 from drol.tasks.base import Episode
+from drol.training.circumstances import available_cores
 from drol.training.environment_process import EnvironmentProcess
 from drol.training.policy import Policy
 from drol.training.worker import Broke, Reset, Seen, Step
@@ -38,11 +38,6 @@ def act_rows(policy: Policy, observations: Array, seeds: Array, steps: Array, be
     base = jax.random.key(0)
     keys = jax.vmap(lambda seed, step: jax.random.fold_in(jax.random.fold_in(base, seed), step))(seeds, steps)
     return policy.act(observations, keys, best_of)
-
-
-def available_cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def suitable_processes(episodes: int, cores: int) -> int:

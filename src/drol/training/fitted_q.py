@@ -64,7 +64,7 @@ class FittedData(eqx.Module):
     start: FittedQ
 
 
-def prepare(part: Part, discount: float, seed: int = 0, updates: int | None = None) -> FittedData:
+def prepare(part: Part, discount: float, seed: int = 0, updates: int = START_UPDATES) -> FittedData:
     """Choose transitions, draw the weights of the critics and fit these to the returns of the data."""
     index = part.spread(TRANSITIONS)
     trajectories = part.trajectories
@@ -99,9 +99,7 @@ def prepare(part: Part, discount: float, seed: int = 0, updates: int | None = No
         discount=jnp.asarray(discount, jnp.float32),
         start=start,
     )
-    return eqx.tree_at(
-        lambda data: data.start, data, fit_returns(data, start_key, START_UPDATES if updates is None else updates)
-    )
+    return eqx.tree_at(lambda data: data.start, data, fit_returns(data, start_key, updates))
 
 
 def fit(data: FittedData, policy: Policy, updates: int, key: Array, best_of: int = 1) -> FittedQ:

@@ -21,7 +21,7 @@ def follow(config: RunConfig, task: Task, placement: Placement) -> int:
     updates = Updates(algorithm, dataset, keys, config.steps, placement)
     totals = zero_totals(algorithm, states, updates.in_memory, keys)
     step = placement.agree(0)
-    states, totals = map(placement.put_seeds, placement.follow((states, totals)))
+    states, totals = map(placement.put_seeds, placement.from_leader((states, totals)))
     while (last_step := placement.agree(END)) != END:
         states, totals = updates.run(states, totals, step + 1, last_step)
         step = last_step

@@ -41,7 +41,7 @@ class RunEvaluation:
     ):
         self.config, self.directory, self.task, self.display = config, directory, task, display
         self.like = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), policies)
-        self.background, self.wait = Background(), not background
+        self.background, self.holds_up_training = Background(), not background
         self.evaluator = None
         if task.make_environment is not None:
             self.evaluator = Evaluator(task.make_environment, processes, keep_positions=task.maze is not None)
@@ -81,7 +81,7 @@ class RunEvaluation:
         In the background, wait only for the evaluation before. The policies before any update never hold training up.
         """
         self.background.start(self.evaluate, step)
-        if self.wait and step > 0:
+        if self.holds_up_training and step > 0:
             self.background.wait()
 
     def check(self) -> None:

@@ -127,7 +127,7 @@ class Run:
         self.interaction = self.make_interaction()
         self.step, self.messages = self.resume()
         self.step = placement.agree(self.step)
-        self.states, self.totals = map(placement.put_seeds, placement.follow((self.states, self.totals)))
+        self.states, self.totals = map(placement.put_seeds, placement.from_leader((self.states, self.totals)))
         self.saved_step = self.step
         self.display = Display(config.total_steps, self.step, task.score_name, quiet)
         self.evaluation = RunEvaluation(

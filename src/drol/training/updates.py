@@ -1,6 +1,5 @@
 """Offline updates from data in memory, in one compiled loop, or from data on disk, as its batches arrive."""
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -11,6 +10,7 @@ from jax import Array
 from drol.algorithms.base import Algorithm
 from drol.data.dataset import Dataset
 from drol.data.mapped import MappedDataset
+from drol.training.circumstances import available_cores
 from drol.training.compiled import train_batches, train_chunk
 from drol.training.devices import ONE_DEVICE, Placement
 from drol.types import Metrics, Transition
@@ -39,7 +39,7 @@ class Updates:
         self.in_memory = in_memory(dataset)
         self.stream: Iterator[tuple[int, int, Transition]] | None = None
         self.read: tuple[int, int, Transition] | None = None  # first step, number and batches of what was read last
-        self.threads = ThreadPoolExecutor(os.cpu_count()) if placement.spread == "threads" else None
+        self.threads = ThreadPoolExecutor(available_cores()) if placement.spread == "threads" else None
         self.compiled = False
 
     def run(self, states: Any, totals: Any, first_step: int, last_step: int) -> tuple[Any, Any]:
