@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from drol.tasks.collect import collect
+from drol.tasks.ogbench.collecting.collect import collect
 
 
 def collecting_rate(name: str, episodes: int, processes: int) -> float:

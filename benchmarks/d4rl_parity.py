@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from drol.data.arrays import read_npz
+from drol.data.files.npz import read_npz
 from drol.tasks.base import Episode
-from drol.tasks.d4rl_collect import Guide, replay_door, step_of_walker
-from drol.tasks.d4rl_environments import MAPS, make_adroit, make_antmaze
-from drol.tasks.d4rl_loading import REFERENCE_RETURNS, normalised_score
+from drol.tasks.d4rl.collecting import Guide, replay_door, step_of_walker
+from drol.tasks.d4rl.environments import MAPS, make_adroit, make_antmaze
+from drol.tasks.d4rl.loading import REFERENCE_RETURNS, normalised_score
 from drol.tasks.experts import Expert, expert_of_weights
 
 

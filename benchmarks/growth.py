@@ -11,8 +11,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from drol.algorithms.drol import DROL
-from drol.experiments.bench import median_ratio, random_dataset, time_in_turn, update_timer
-from drol.experiments.figures import MUTED, REACHED
+from drol.experiments.bench.timers import median_ratio, random_dataset, time_in_turn, update_timer
+from drol.experiments.report.run_figures import MUTED, REACHED
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 NETWORKS = {"paper": {}, "laptop": DROL.presets["laptop"]}

@@ -49,11 +49,11 @@ PROGRAMS = {
     ),
     "drol": MEASURE.format(
         imports=(
-            "import jax, ogbench, mujoco, gymnasium.envs.mujoco, drol.tasks.ogbench_loading\n"
+            "import jax, ogbench, mujoco, gymnasium.envs.mujoco, drol.tasks.ogbench.loading\n"
             "from pathlib import Path\n"
             "jax.numpy.zeros(1).block_until_ready()"
         ),
-        call="drol.tasks.ogbench.load(task, Path(path))",
+        call="drol.tasks.ogbench.names.load(task, Path(path))",
         size="result.train.size",
     ),
 }

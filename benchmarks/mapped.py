@@ -22,9 +22,9 @@ import numpy as np
 
 from drol.algorithms.drol import DROL
 from drol.data.dataset import Dataset
-from drol.data.episode_writer import EpisodeWriter
-from drol.data.mapped import MappedDataset
-from drol.data.store import StoredDataset
+from drol.data.on_disk import MappedDataset
+from drol.data.store.episode_writer import EpisodeWriter
+from drol.data.store.writer import StoredDataset
 from drol.training.compiled import init_seeds, seed_keys, zero_totals
 from drol.training.updates import Updates, in_memory
 

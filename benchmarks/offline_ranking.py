@@ -13,15 +13,15 @@ from pathlib import Path
 
 import numpy as np
 
-from drol.cli.runtime import prepare_jax
-from drol.runs.checkpoints import saved_steps, step_name
+from drol.checkpoints import saved_steps, step_name
+from drol.cli.jax_cache import prepare_jax
+from drol.data.trajectories import spread, trajectories_of
+from drol.evaluation.episodes import act_rows
+from drol.evaluation.offline import UPDATES, evaluate_run_offline, rank_correlation
+from drol.policy import Policy
 from drol.runs.directory import RunDirectory
 from drol.tasks import load_task
 from drol.tasks.base import Task
-from drol.training.evaluation import act_rows
-from drol.training.offline_evaluation import UPDATES, evaluate_run_offline, rank_correlation
-from drol.training.policy import Policy
-from drol.training.trajectories import spread, trajectories_of
 
 STARTS, STEPS, DISCOUNT = 50, 400, 0.99
 # Each figure of `drol evaluate --offline`, and the sign that makes more of it better.

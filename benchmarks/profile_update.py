@@ -14,7 +14,7 @@ from pathlib import Path
 import jax
 
 from drol.algorithms.drol import DROL
-from drol.experiments.bench import random_dataset
+from drol.experiments.bench.timers import random_dataset
 from drol.training.compiled import compiler_options, init_seeds, seed_keys, train_chunk, zero_totals
 
 UPDATES = 5

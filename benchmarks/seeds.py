@@ -14,9 +14,9 @@ import jax
 from drol.algorithms.base import Algorithm
 from drol.algorithms.drol import DROL
 from drol.data.dataset import Dataset
-from drol.experiments.bench import median_ratio, random_dataset, time_in_turn
+from drol.experiments.bench.timers import median_ratio, random_dataset, time_in_turn
 from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
-from drol.training.devices import place
+from drol.training.placement import place
 from drol.training.updates import Updates
 
 NETWORKS = {"paper": ({}, 4), "laptop": (DROL.presets["laptop"], 60)}  # hyperparameters, updates in a timed call

@@ -24,7 +24,7 @@ from drol.algorithms import ALGORITHMS
 from drol.algorithms.base import Algorithm
 from drol.algorithms.drol import DROL
 from drol.data.dataset import Dataset
-from drol.experiments.bench import (
+from drol.experiments.bench.timers import (
     PRODUCT_OPERATIONS,
     Timer,
     matmul_timer,

@@ -11,9 +11,9 @@ import jax
 import numpy as np
 
 import drol
-from drol.data.check import Statistics, count_rows, notes, summary
-from drol.data.episode_writer import EpisodeWriter
-from drol.data.store import StoredDataset
+from drol.data.store.audit import Statistics, count_rows, notes, summary
+from drol.data.store.episode_writer import EpisodeWriter
+from drol.data.store.writer import StoredDataset
 
 
 def record_episode(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:

@@ -69,7 +69,7 @@ def short_pointmaze():
     """A real environment whose episodes end after 120 steps."""
     from gymnasium.wrappers import TimeLimit
 
-    from drol.tasks.environments import make_ogbench
+    from drol.tasks.ogbench.environment import make_ogbench
 
     return TimeLimit(make_ogbench("pointmaze-medium-singletask-task1-v0"), 120)
 

@@ -11,8 +11,8 @@ from fake_environments import Walk
 from drol.algorithms.drol import DROL, Draws, DROLState
 from drol.algorithms.parts import trainable
 from drol.data.dataset import Dataset
+from drol.runs.config import RunConfig
 from drol.tasks.base import Maze, Task, success_rate
-from drol.training.config import RunConfig
 from drol.types import Spec, Transition
 
 TESTS = Path(__file__).parent

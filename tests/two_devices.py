@@ -13,7 +13,7 @@ from toys import SPEC, random_rows
 from drol.algorithms.drol import DROL
 from drol.data.dataset import Dataset
 from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
-from drol.training.devices import Placement, place
+from drol.training.placement import Placement, place
 from drol.training.updates import Updates
 
 ALGORITHM = DROL(hidden_sizes=(16, 16), num_candidates=4, batch_size=32)

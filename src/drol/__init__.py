@@ -7,12 +7,12 @@ if TYPE_CHECKING:
     from drol.algorithms import ALGORITHMS, Algorithm
     from drol.algorithms.drol import DROL
     from drol.data.dataset import Dataset
-    from drol.data.episode_writer import EpisodeWriter
+    from drol.data.store.episode_writer import EpisodeWriter
     from drol.errors import InputError
+    from drol.policy import Policy
+    from drol.runs.config import RunConfig
     from drol.tasks import load_task
     from drol.tasks.base import Task
-    from drol.training.config import RunConfig
-    from drol.training.policy import Policy
     from drol.training.trainer import train
     from drol.types import Spec, Transition
 
@@ -24,10 +24,10 @@ PUBLIC = {
     "Algorithm": "drol.algorithms",
     "DROL": "drol.algorithms.drol",
     "Dataset": "drol.data.dataset",
-    "EpisodeWriter": "drol.data.episode_writer",
+    "EpisodeWriter": "drol.data.store.episode_writer",
     "InputError": "drol.errors",
-    "Policy": "drol.training.policy",
-    "RunConfig": "drol.training.config",
+    "Policy": "drol.policy",
+    "RunConfig": "drol.runs.config",
     "Spec": "drol.types",
     "Task": "drol.tasks.base",
     "Transition": "drol.types",

@@ -7,7 +7,7 @@ import pytest
 
 from drol.cli import bench
 from drol.cli.main import main
-from drol.experiments.bench import Against
+from drol.experiments.bench.timers import Against
 
 MACHINE = {"device": "CPU with 4 cores", "platform": "cpu", "cores": 4, "jax": "0.10.2"}
 SPEED = {

@@ -4,11 +4,12 @@ import jax
 import pytest
 from toys import SPEC, TINY, tiny_config, tiny_task
 
+from drol.checkpoints import step_name
 from drol.cli.main import main
-from drol.runs.checkpoints import step_name
+from drol.evaluation import fitted_q
+from drol.evaluation import offline as offline_evaluation
+from drol.policy import Standardisation, save_policies
 from drol.runs.directory import RunDirectory
-from drol.training import fitted_q, offline_evaluation
-from drol.training.policy import Standardisation, save_policies
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

@@ -8,7 +8,7 @@ from drol.cli import train as command
 from drol.cli.main import main
 from drol.cli.train import parse
 from drol.errors import InputError
-from drol.training.config import PRESETS, RunConfig
+from drol.runs.config import PRESETS, RunConfig
 
 GIANT = "antmaze-giant-navigate-singletask-v0"
 

@@ -11,9 +11,9 @@ import pytest
 from toys import SPEC, random_batch, random_rows
 
 from drol.algorithms import ALGORITHMS
+from drol.checkpoints import load_tree, save_tree
 from drol.data.dataset import Dataset
 from drol.errors import InputError
-from drol.runs.checkpoints import load_tree, save_tree
 from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
 
 SMALL = {"hidden_sizes": (16, 16), "batch_size": 16}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from toys import random_rows
 
 from drol.data import dataset as dataset_module
-from drol.data.boxes import ACTION_LIMIT
+from drol.data.actions import ACTION_LIMIT
 from drol.data.dataset import Dataset
 from drol.errors import InputError
 from drol.types import Spec

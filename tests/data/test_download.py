@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from drol.data.arrays import check_npz
 from drol.data.download import Patience, download, target_path
+from drol.data.files.npz import check_npz
 from drol.errors import InputError
 
 NAME = "data.npz"

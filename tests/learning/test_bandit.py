@@ -14,7 +14,7 @@ import pytest
 
 from drol.algorithms import ALGORITHMS
 from drol.data.dataset import Dataset
-from drol.experiments.bandit import draw_actions, train
+from drol.paper.argument.bandit import draw_actions, train
 
 BETTER = np.asarray([0.7, 0.0])
 POORER = 0.7 * np.asarray([np.cos(2 * np.pi / 3), np.sin(2 * np.pi / 3)])

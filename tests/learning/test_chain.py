@@ -14,7 +14,7 @@ import pytest
 
 from drol.algorithms import ALGORITHMS
 from drol.data.dataset import Dataset
-from drol.experiments.bandit import draw_actions, train
+from drol.paper.argument.bandit import draw_actions, train
 
 SMALL = {"hidden_sizes": (64, 64), "batch_size": 128, "learning_rate": 1e-3, "target_rate": 0.05, "discount": 0.9}
 ACTION = np.asarray([[0.5, 0.5], [-0.5, 0.5], [0.5, -0.5], [-0.5, -0.5], [0.0, 0.6], [0.6, 0.0]])

@@ -8,9 +8,9 @@ from fake_environments import Stripes
 from drol.algorithms.bc import BC
 from drol.algorithms.drol import DROL
 from drol.data.dataset import Dataset
-from drol.tasks.environments import stack_frames
+from drol.policy import Policy, Standardisation
+from drol.tasks.ogbench.environment import stack_frames
 from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
-from drol.training.policy import Policy, Standardisation
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

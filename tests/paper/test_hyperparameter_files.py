@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from drol.algorithms import ALGORITHMS
-from drol.paper.hyperparameters import METHODS, TASKS, task_settings
+from drol.paper.presets import METHODS, TASKS, task_settings
 
 FILES = Path(__file__).parents[3] / "shared" / "paper"
 pytestmark = pytest.mark.skipif(not FILES.is_dir(), reason="the files the tables were copied from are not here")

@@ -4,8 +4,8 @@ import json
 import numpy as np
 import pytest
 
+from drol.checkpoints import save_tree, saved_steps, step_name
 from drol.errors import InputError
-from drol.runs.checkpoints import save_tree, saved_steps, step_name
 from drol.runs.directory import RunDirectory
 
 

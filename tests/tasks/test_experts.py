@@ -181,10 +181,10 @@ def test_actions_are_drawn_about_the_action_with_the_deviation_of_the_policy():
 def test_the_walker_of_d4rl_goes_where_it_is_told():
     import dataclasses
 
-    from drol.tasks.collect_mazes import walk
-    from drol.tasks.collect_recipes import RECIPES
-    from drol.tasks.environments import make_ogbench
     from drol.tasks.experts import read_arrays
+    from drol.tasks.ogbench.collecting.mazes import walk
+    from drol.tasks.ogbench.collecting.recipes import RECIPES
+    from drol.tasks.ogbench.environment import make_ogbench
 
     walker = expert_of(rename_layers(read_arrays(WALKER)))
     assert (walker.input_size, walker.action_size) == (29, 8)

@@ -3,8 +3,8 @@ import pytest
 from step_files import flat_steps, write_npz
 
 from drol.data.dataset import Dataset
-from drol.data.importing import import_files
-from drol.data.mapped import MappedDataset
+from drol.data.on_disk import MappedDataset
+from drol.data.store.importing import import_files
 from drol.errors import InputError
 from drol.tasks import files, load_task
 from drol.tasks.base import Episode

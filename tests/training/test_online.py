@@ -7,12 +7,12 @@ import pytest
 from fake_environments import Walk
 from toys import tiny_config, tiny_task
 
+from drol.checkpoints import saved_steps
 from drol.errors import InputError
-from drol.runs.checkpoints import saved_steps
+from drol.policy import Policy
 from drol.runs.directory import RunDirectory
 from drol.training import trainer
 from drol.training.online import EnvironmentFailed
-from drol.training.policy import Policy
 from drol.training.trainer import train
 
 pytestmark = pytest.mark.usefixtures("quick_compile")

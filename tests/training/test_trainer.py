@@ -16,13 +16,13 @@ from fake_environments import Walk
 from run_folders import Killed, assert_same_run, comparable, files
 from toys import TESTS, TINY, random_rows, tiny_config, tiny_task
 
+from drol import checkpoints
+from drol.checkpoints import ARRAYS, saved_steps, step_name
 from drol.data.dataset import Dataset
 from drol.errors import InputError
-from drol.runs import checkpoints
-from drol.runs.checkpoints import ARRAYS, saved_steps, step_name
+from drol.policy import Policy
 from drol.runs.directory import RunDirectory
 from drol.training import trainer
-from drol.training.policy import Policy
 from drol.training.trainer import Diverged, Run, train
 
 pytestmark = pytest.mark.usefixtures("quick_compile")

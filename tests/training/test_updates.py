@@ -6,11 +6,11 @@ import pytest
 from toys import TINY, random_rows, tiny_config, tiny_task
 
 from drol.data.dataset import Dataset
-from drol.data.mapped import MappedDataset
+from drol.data.on_disk import MappedDataset
 from drol.runs.directory import RunDirectory
 from drol.training import updates
 from drol.training.compiled import init_seeds, seed_keys, zero_totals
-from drol.training.devices import place
+from drol.training.placement import place
 from drol.training.trainer import train
 from drol.training.updates import Updates
 

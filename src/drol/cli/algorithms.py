@@ -10,7 +10,7 @@ from drol.algorithms import ALGORITHMS, find_algorithm
 from drol.algorithms.base import Algorithm
 from drol.cli.flags import Parser
 from drol.errors import InputError
-from drol.paper.hyperparameters import PRESETS, FamilyRow, family_rows
+from drol.paper.presets import PRESETS, FamilyRow, family_rows
 
 WIDTH = 120
 

@@ -13,13 +13,13 @@ from typing import Any
 
 from drol.algorithms import ALGORITHMS, find_algorithm
 from drol.cli.flags import Parser, whole_number
-from drol.cli.runtime import prepare_jax
+from drol.cli.jax_cache import prepare_jax
 from drol.errors import InputError
-from drol.experiments.bench import Against, load_against, random_dataset
-from drol.experiments.bench_machine import EVALUATION_SECONDS, describe_machine, measure_evaluation, measure_start
-from drol.experiments.bench_methods import candidate_ladder, make_algorithms, measure_speed
+from drol.experiments.bench.machine import EVALUATION_SECONDS, describe_machine, measure_evaluation, measure_start
+from drol.experiments.bench.methods import candidate_ladder, make_algorithms, measure_speed
+from drol.experiments.bench.timers import Against, load_against, random_dataset
+from drol.progress import duration
 from drol.tasks import DEFAULT_TASK, find_source
-from drol.training.progress import duration
 
 PARTS = ("start", "evaluation", "speed")
 PARTS_HELP = "start: memory and compile time; evaluation: steps; speed: updates and actions (default: all)"
@@ -56,7 +56,7 @@ def run(arguments: list[str]) -> int:
     if parsed.json:
         parsed.json.write_text(json.dumps(results, indent=2) + "\n")
     if parsed.figure:
-        from drol.experiments.bench_figure import bench_figure
+        from drol.experiments.bench.figure import bench_figure
 
         bench_figure(results).savefig(parsed.figure, dpi=160)
     print(report(results))

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from drol.cli import train as train_command
 from drol.cli.flags import Parser, whole_number
+from drol.cli.jax_cache import prepare_jax
 from drol.cli.report import make_report
-from drol.cli.runtime import prepare_jax
+from drol.evaluation.episodes import evaluate_run
 from drol.runs.directory import RunDirectory
-from drol.training.evaluation import evaluate_run
 from drol.training.trainer import train
 
 BEST_OF = 16

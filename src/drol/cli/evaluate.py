@@ -4,11 +4,11 @@ import argparse
 from pathlib import Path
 
 from drol.cli.flags import Parser, number, whole_number
-from drol.cli.runtime import prepare_jax
+from drol.cli.jax_cache import prepare_jax
 from drol.errors import InputError
+from drol.evaluation.episodes import evaluate_run
+from drol.evaluation.offline import UPDATES, evaluate_run_offline
 from drol.runs.directory import RunDirectory
-from drol.training.evaluation import evaluate_run
-from drol.training.offline_evaluation import UPDATES, evaluate_run_offline
 
 EPILOG = """examples:
   drol evaluate runs/demo                      the last policy, one pass for each action

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from drol.cli.flags import Parser
-from drol.cli.runtime import prepare_jax
+from drol.cli.jax_cache import prepare_jax
 from drol.errors import InputError
 from drol.runs.directory import RunDirectory
 
@@ -20,7 +20,7 @@ def make_report(directory: RunDirectory) -> Path:
     directory.read_config()  # a folder that is not a run is refused before anything is drawn
     prepare_jax()
     try:
-        from drol.experiments.report import write_report
+        from drol.experiments.report.page import write_report
     except ModuleNotFoundError as error:
         raise InputError(f"reports need {error.name}; install it with: pip install 'drol[report]'") from error
     return write_report(directory)

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from drol.algorithms import ALGORITHMS, find_algorithm
 from drol.cli.flags import Parser, add_fields, given, whole_number
+from drol.cli.jax_cache import prepare_jax
 from drol.cli.main import complain
-from drol.cli.runtime import prepare_jax
 from drol.errors import InputError
-from drol.paper.hyperparameters import PRESETS as PAPER_PRESETS
-from drol.paper.hyperparameters import Settings, task_settings
+from drol.paper.presets import PRESETS as PAPER_PRESETS
+from drol.paper.presets import Settings, task_settings
+from drol.runs.config import PRESETS, RunConfig
 from drol.runs.directory import RunDirectory
 from drol.tasks import DEFAULT_TASK, find_source, load_task
-from drol.training.config import PRESETS, RunConfig
-from drol.training.devices import join
 from drol.training.online import EnvironmentFailed
+from drol.training.placement import join
 from drol.training.trainer import Diverged, Outcome, check_same_run, train
 
 EPILOG = """examples:

@@ -11,11 +11,11 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from drol.data.arrays import aligned
-from drol.data.boxes import ACTION_LIMIT
-from drol.data.episodes import assemble
+from drol.data.actions import ACTION_LIMIT
+from drol.data.files.episodes import assemble
+from drol.data.files.npz import aligned
+from drol.data.files.options import Reading
 from drol.data.images import check_images, check_standardisable, is_image, random_crop, rows_before, stack
-from drol.data.reading import Reading
 from drol.errors import InputError
 from drol.types import Spec, Transition
 

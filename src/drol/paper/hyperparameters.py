@@ -1,177 +1,157 @@
-"""The settings of the DROL paper's tables, task by task; docs/algorithms.md lists what is unknown.
+"""The tables of settings behind the DROL paper's results, a row for each row of theirs; None is unknown."""
 
-An unknown value stays out of the settings, so that the algorithm's default holds, and a note says so.
-"""
+# DROL paper, table "Benchmark-level hyperparameters": alpha, K of DROL*, gamma, q_agg. K of DROL(16) is always 16.
+# fmt: off
+DROL = {
+    "antmaze-giant":          (0.03,  1, 0.995, "min"),
+    "antmaze-large":          (0.03, 16, 0.995, "min"),
+    "antsoccer-arena":        (0.1,   4, 0.995, "mean"),
+    "humanoidmaze-medium":    (0.3,  16, 0.995, "mean"),
+    "humanoidmaze-large":     (0.3,   4, 0.995, "mean"),
+    "cube-single":            (10.0, 16, 0.99,  "mean"),
+    "cube-double":            (3.0,  64, 0.99,  "mean"),
+    "scene":                  (3.0,  64, 0.99,  "mean"),
+    "puzzle-3x3":             (0.3,  32, 0.99,  "mean"),
+    "puzzle-4x4":             (10.0, 64, 0.99,  "mean"),
+    "antmaze-umaze":          (0.3,  16, 0.99,  "mean"),
+    "antmaze-umaze-diverse":  (0.1,  16, 0.99,  "mean"),
+    "antmaze-medium-play":    (0.1,  16, 0.99,  "mean"),
+    "antmaze-medium-diverse": (0.1,  16, 0.99,  "mean"),
+    "antmaze-large-play":     (0.03, 16, 0.99,  "mean"),
+    "antmaze-large-diverse":  (0.03, 16, 0.99,  "mean"),
+    "pen-human":              (1.0,   4, 0.99,  "min"),
+    "pen-cloned":             (1.0,  16, 0.99,  "min"),
+    "pen-expert":             (1.0,  16, 0.99,  "min"),
+    "door":                   (10.0,  8, 0.99,  "min"),
+    "hammer":                 (3.0,  16, 0.99,  "min"),
+    "relocate":               (10.0, 32, 0.99,  "min"),
+}
 
-import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+# Where the official commands differ from that table.
+DROL_DIFFERENCES = {
+    ("released", "antmaze-large-play"):        ("bc_weight", 0.1),
+    ("released", "antmaze-large-diverse"):     ("bc_weight", 0.1),
+    ("released-tuned", "antmaze-umaze"):       ("num_candidates", 2),
+    ("released-tuned", "antmaze-medium-play"): ("num_candidates", 32),
+    ("released-tuned", "pen-human"):           ("num_candidates", 16),
+    ("released-tuned", "hammer"):              ("num_candidates", 8),
+}
 
-from drol.algorithms import find_algorithm
-from drol.errors import InputError
-from drol.paper.hyperparameter_tables import (
-    D4RL,
-    D4RL_COLUMNS,
-    DOUBTFUL,
-    DROL,
-    DROL_DIFFERENCES,
-    OGBENCH,
-    OGBENCH_COLUMNS,
-    REMARKS,
-    SOURCES,
-    WHY_UNKNOWN,
+# OGBench: FQL paper, table 6 (antsoccer-arena: table 7) and the official commands of FQL, DeFlow and SORL.
+OGBENCH_COLUMNS = (
+    ("iql", "alpha"), ("rebrac", "actor_bc_weight"), ("rebrac", "critic_bc_weight"), ("fawac", "alpha"),
+    ("fbrac", "alpha"), ("ifql", "num_samples"), ("fql", "alpha"), ("deflow", "target_divergence"),
+    ("sorl", "q_weight"),
 )
+OGBENCH = {  # data, gamma, q_agg     IQL    ReBRAC         FAWAC  FBRAC IFQL FQL   DeFlow SORL
+    "antmaze-large":       ("navigate", 0.99,  "min",  (10.0, 0.003, 0.01, 3.0,  3.0,   32, 10.0,   0.01,  500.0)),
+    "antmaze-giant":       ("navigate", 0.995, "min",  (10.0, 0.003, 0.01, 3.0,  10.0,  32, 10.0,   0.01,  500.0)),
+    "humanoidmaze-medium": ("navigate", 0.995, "mean", (10.0, 0.01,  0.01, 3.0,  30.0,  32, 30.0,   0.001, 100.0)),
+    "humanoidmaze-large":  ("navigate", 0.995, "mean", (10.0, 0.01,  0.01, 3.0,  30.0,  32, 30.0,   0.001, 500.0)),
+    "antsoccer-arena":     ("navigate", 0.995, "mean", (1.0,  0.01,  0.01, None, None,  64, 10.0,   0.01,  500.0)),
+    "cube-single":         ("play",     0.99,  "mean", (1.0,  1.0,   0.0,  1.0,  100.0, 32, 300.0,  0.001, 10.0)),
+    "cube-double":         ("play",     0.99,  "mean", (0.3,  0.1,   0.0,  0.3,  100.0, 32, 300.0,  0.001, 50.0)),
+    "scene":               ("play",     0.99,  "mean", (10.0, 0.1,   0.01, 0.3,  100.0, 32, 300.0,  0.001, 100.0)),
+    "puzzle-3x3":          ("play",     0.99,  "mean", (10.0, 0.3,   0.01, 0.3,  100.0, 32, 1000.0, 0.005, None)),
+    "puzzle-4x4":          ("play",     0.99,  "mean", (3.0,  0.3,   0.01, 0.3,  300.0, 32, 1000.0, 0.005, None)),
+}
 
-# As printed with K = 16 and with K*, and as in the official commands (commit 7e669b0) for the same two columns.
-PRESETS = ("paper", "paper-tuned", "released", "released-tuned")
-METHODS = ("drol", "bc", "iql", "rebrac", "fawac", "fbrac", "ifql", "deflow", "sorl", "fql")
-FROM_CORL = ("bc", "iql", "rebrac")  # whose D4RL columns are copied from the CORL benchmark
+# D4RL: FAWAC, FBRAC, IFQL from the FQL paper's table 6, FQL and DeFlow from their official commands; ReBRAC and IQL
+# from CORL's configurations. SORL was never run here.
+D4RL_COLUMNS = (
+    ("fawac", "alpha"), ("fbrac", "alpha"), ("ifql", "num_samples"), ("fql", "alpha"), ("deflow", "target_divergence"),
+    ("rebrac", "actor_bc_weight"), ("rebrac", "critic_bc_weight"), ("iql", "alpha"), ("iql", "expectile"),
+)
+D4RL = {  #                 FAWAC FBRAC    IFQL FQL      DeFlow  ReBRAC         IQL
+    "antmaze-umaze":          (3.0,  10.0,    32,  10.0,    0.015, 0.003, 0.002,  10.0, 0.9),
+    "antmaze-umaze-diverse":  (3.0,  10.0,    32,  10.0,    0.015, 0.003, 0.001,  10.0, 0.9),
+    "antmaze-medium-play":    (3.0,  10.0,    32,  10.0,    0.015, 0.001, 0.0005, 10.0, 0.9),
+    "antmaze-medium-diverse": (3.0,  10.0,    32,  10.0,    0.015, 0.001, 0.0,    10.0, 0.9),
+    "antmaze-large-play":     (3.0,  1.0,     32,  3.0,     0.015, 0.002, 0.001,  10.0, 0.9),
+    "antmaze-large-diverse":  (3.0,  1.0,     32,  3.0,     0.015, 0.002, 0.002,  10.0, 0.9),
+    "pen-human":              (0.03, 30000.0, 32,  10000.0, 0.01,  0.1,   0.5,    3.0,  0.8),
+    "pen-cloned":             (0.3,  10000.0, 32,  10000.0, 0.01,  0.05,  0.5,    3.0,  0.8),
+    "pen-expert":             (0.1,  30000.0, 32,  3000.0,  0.01,  0.01,  0.01,   3.0,  0.8),
+    "door-human":             (1.0,  30000.0, 32,  30000.0, 0.001, 0.1,   0.1,    3.0,  0.8),
+    "door-cloned":            (1.0,  10000.0, 128, 30000.0, 0.001, 0.01,  0.1,    3.0,  0.8),
+    "door-expert":            (3.0,  30000.0, 32,  30000.0, 0.001, 0.05,  0.01,   3.0,  0.8),
+    "hammer-human":           (3.0,  30000.0, 32,  30000.0, 0.001, 0.01,  0.5,    3.0,  0.8),
+    "hammer-cloned":          (0.03, 10000.0, 32,  10000.0, 0.001, 0.1,   0.5,    3.0,  0.8),
+    "hammer-expert":          (3.0,  30000.0, 32,  30000.0, 0.001, 0.01,  0.01,   3.0,  0.8),
+    "relocate-human":         (0.3,  30000.0, 128, 10000.0, 0.001, 0.1,   0.01,   3.0,  0.8),
+    "relocate-cloned":        (0.1,  3000.0,  32,  30000.0, 0.001, 0.1,   0.01,   3.0,  0.8),
+    "relocate-expert":        (1.0,  30000.0, 32,  30000.0, 0.001, 0.05,  0.01,   3.0,  0.8),
+}
+# fmt: on
 
-
-def tasks_of(group: str) -> tuple[str, ...]:
-    """The tasks that share a row: the five of an OGBench dataset, or one of D4RL."""
-    if group in D4RL:
-        return (f"{group}-{'v2' if group.startswith('antmaze') else 'v1'}",)
-    return tuple(f"{group}-{OGBENCH[group][0]}-singletask-task{number}-v0" for number in range(1, 6))
-
-
-TASKS = tuple(task for group in (*OGBENCH, *D4RL) for task in tasks_of(group))  # all 68, in the order of the tables
-GROUP_OF_TASK = {task: group for group in (*OGBENCH, *D4RL) for task in tasks_of(group)}
-GROUP_OF_TASK |= {f"{group}-{row[0]}-singletask-v0": group for group, row in OGBENCH.items()}  # the default tasks
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is known of one algorithm on one task; what is unknown is absent, and the notes say so."""
-
-    hyperparameters: dict[str, Any]
-    run: dict[str, Any]
-    notes: tuple[str, ...]  # one line each
-    source: str
-    unknown: tuple[str, ...] = ()  # hyperparameters that were tuned to a value nobody can read
-    doubtful: tuple[str, ...] = ()  # hyperparameters whose value may have been misread
-
-
-@dataclass(frozen=True)
-class FamilyRow:
-    """One row of the settings for display: an OGBench family or a D4RL task, under every preset."""
-
-    benchmark: str
-    family: str
-    tasks: tuple[str, ...]
-    settings: dict[str, Settings]  # by preset
-
-
-def task_settings(task: str, algorithm: str, preset: str = "paper") -> Settings:
-    """The settings of an algorithm on a task; none, with a note, where the paper has none."""
-    if preset not in PRESETS:
-        raise InputError(f"preset is {preset!r}; it must be one of {', '.join(PRESETS)}")
-    kind = find_algorithm(algorithm)
-    for known, name, what in ((METHODS, algorithm, "method"), (GROUP_OF_TASK, task, "task")):
-        if name not in known:
-            return Settings({}, {}, (f"{name} is not a {what} of the paper; the defaults of {algorithm} hold",), "none")
-    group = GROUP_OF_TASK[task]
-    values = drol_values(group, preset) if algorithm == "drol" else baseline_values(group, algorithm)
-    unknown = tuple(name for name, value in values.items() if value is None)
-    notes = []
-    if unknown:
-        defaults = ", ".join(f"{name} {getattr(kind, name)}" for name in unknown)
-        notes.append(f"{algorithm}: unknown, so at its default unless given: {defaults}; {WHY_UNKNOWN[algorithm]}")
-    doubtful = ("alpha",) if (algorithm, group) in DOUBTFUL else ()
-    notes += [f"{algorithm}: {name} {values[name]:g} is doubtful, {DOUBTFUL[algorithm, group]}" for name in doubtful]
-    notes += remarks(group, algorithm, preset)
-    return Settings(
-        hyperparameters={name: value for name, value in values.items() if value is not None},
-        run={"steps": 500_000 if group in D4RL else 1_000_000},
-        notes=tuple(notes),
-        source=source(group, algorithm, preset),
-        unknown=unknown,
-        doubtful=doubtful,
-    )
-
-
-def family_rows(algorithm: str) -> list[FamilyRow]:
-    """Every row of an algorithm's settings, in the order of the tables; none if it is not a method of the paper."""
-    find_algorithm(algorithm)
-    return [
-        FamilyRow(
-            benchmark="D4RL" if group in D4RL else "OGBench",
-            family=group,
-            tasks=tasks_of(group),
-            settings={preset: task_settings(tasks_of(group)[0], algorithm, preset) for preset in PRESETS},
-        )
-        for group in (*OGBENCH, *D4RL)
-        if algorithm in METHODS
-    ]
-
-
-def drol_row(group: str) -> str:
-    """The row of DROL's table; door, hammer and relocate have one for their three datasets."""
-    return group if group in DROL else group.split("-")[0]
-
-
-def drol_values(group: str, preset: str) -> dict[str, Any]:
-    row = drol_row(group)
-    bc_weight, tuned, discount, q_aggregation = DROL[row]
-    values = {
-        "bc_weight": bc_weight,
-        "num_candidates": tuned if preset.endswith("-tuned") else 16,
-        "discount": discount,
-        "q_aggregation": q_aggregation,
-    }
-    if (preset, row) in DROL_DIFFERENCES:
-        name, value = DROL_DIFFERENCES[preset, row]
-        values[name] = value
-    return values
-
-
-def baseline_values(group: str, algorithm: str) -> dict[str, Any]:
-    """The hyperparameters of a baseline by our names; None: unknown."""
-    if algorithm == "sorl" and group in D4RL:
-        return {"q_weight": None, "discount": None, "q_aggregation": None, "act_steps": 8}
-    if group in OGBENCH:
-        data, discount, q_aggregation, row = OGBENCH[group]
-        tuned = pick(OGBENCH_COLUMNS, row, algorithm)
-    else:
-        data = "antmaze" if group.startswith("antmaze") else "adroit"
-        discount = 0.999 if algorithm == "rebrac" and data == "antmaze" else 0.99  # 0.999: CORL
-        q_aggregation = "mean" if data == "antmaze" else "min"
-        tuned = pick(D4RL_COLUMNS, D4RL[group], algorithm)
-    shared = {"discount": discount, "q_aggregation": q_aggregation, "expectile": 0.9, "act_steps": 8}
-    fields = [field.name for field in dataclasses.fields(find_algorithm(algorithm))]
-    values = tuned | {name: value for name, value in shared.items() if name in fields and name not in tuned}
-    if group in OGBENCH and algorithm in ("bc", "iql", "ifql"):  # the sources say nothing more about widths
-        values["hidden_sizes"] = (256 if algorithm == "iql" and data == "play" else 512,) * 4
-    return values
-
-
-def pick(columns: Sequence[tuple[str, str]], row: Sequence[Any], algorithm: str) -> dict[str, Any]:
-    return {name: cell for (method, name), cell in zip(columns, row, strict=True) if method == algorithm}
-
-
-def remarks(group: str, algorithm: str, preset: str) -> list[str]:
-    """What the sources leave open or contradict here."""
-    here = {"all", group, "d4rl" if group in D4RL else OGBENCH[group][0]}
-    notes = [f"{algorithm}: {words}" for names, where, words in REMARKS if algorithm in names and here & {*where}]
-    printed, released = preset.replace("released", "paper"), preset.replace("paper", "released")
-    if algorithm == "drol" and (released, drol_row(group)) in DROL_DIFFERENCES:
-        name, official = DROL_DIFFERENCES[released, drol_row(group)]
-        notes.append(
-            f"drol: {name} is {drol_values(group, printed)[name]} as printed (preset {printed}) "
-            f"and {official} in the official commands (preset {released})"
-        )
-    return notes
-
-
-def source(group: str, algorithm: str, preset: str) -> str:
-    if algorithm == "drol":
-        return SOURCES[preset.removesuffix("-tuned")]
-    if group in D4RL and algorithm in FROM_CORL:
-        return SOURCES["corl"]
-    if algorithm == "sorl" and baseline_values(group, algorithm)["q_weight"] is None:
-        return SOURCES["not run"]
-    if algorithm in SOURCES:
-        return SOURCES[algorithm]
-    online = group == "antsoccer-arena" and algorithm in ("iql", "rebrac", "ifql")  # also in the table of online tuning
-    return SOURCES["antsoccer-arena" if online else "scan"]
+OUTSIDE_GRID = "it is read from a scan and lies outside the stated grid 0.3, 1, 3, 10; tune over that grid"
+LOST_ZERO = "the scan lost a zero elsewhere in this row; tune over 1000, 3000, 10000, 30000"
+DOUBTFUL = {  # the alphas that may have been misread
+    ("fawac", "pen-human"): OUTSIDE_GRID,
+    ("fawac", "pen-expert"): OUTSIDE_GRID,
+    ("fawac", "hammer-cloned"): OUTSIDE_GRID,
+    ("fawac", "relocate-cloned"): OUTSIDE_GRID,
+    ("fbrac", "relocate-cloned"): LOST_ZERO,
+}
+WHY_UNKNOWN = {
+    "fawac": "the row is missing from the only copy of FQL's table; tune on task4 over 0.3, 1, 3, 10",
+    "fbrac": "the row is missing from the only copy of FQL's table; tune on task4 over 1, 3, 10, 30, 100, 300",
+    "sorl": "its authors did not run it here",
+}
+# What the sources leave open and what is done about it: algorithms, where (groups, "play", "d4rl" or "all"), the words.
+CORL = "with 500,000 updates; the paper copies the scores of CORL, which has 1,000,000 updates, "
+REMARKS = (
+    (
+        ("fawac",),
+        ("all",),
+        "its paper does not say how V is had, whether weights are capped or which critics are in them; a network "
+        "fitted to the target critics, 100 and the mean of the online critics are used",
+    ),
+    (("fawac", "fbrac"), ("all",), "q_aggregation is inferred, its paper says that it shares the defaults of FQL"),
+    (
+        ("ifql",),
+        ("play",),
+        "hidden_sizes is inferred; its paper says that it shares the defaults of IQL, which has 256x4 here, its code "
+        "has 512x4",
+    ),
+    (
+        ("sorl",),
+        ("all",),
+        "how many steps and samples its published scores act with is unknown; 8 steps and one sample are used",
+    ),
+    (
+        ("sorl",),
+        ("antsoccer-arena",),
+        "the command for the default task leaves out discount 0.995, those for all tasks have it",
+    ),
+    (("sorl",), ("puzzle-3x3", "puzzle-4x4"), "discount and q_aggregation are inferred from FQL"),
+    (
+        ("rebrac",),
+        ("antmaze-large", "antmaze-giant"),
+        "a later reprint has actor_bc_weight 0.001, which is outside the stated grid",
+    ),
+    (("bc",), ("d4rl",), f"own networks, {CORL}256x2 ReLU networks, a tanh actor and standardised observations"),
+    (
+        ("iql",),
+        ("d4rl",),
+        f"own networks, coefficients of CORL, {CORL}256x2 ReLU networks, a learned deviation, a decaying actor rate "
+        "and standardised observations",
+    ),
+    (
+        ("rebrac",),
+        ("d4rl",),
+        f"own networks, coefficients of CORL, {CORL}256x3 ReLU networks and, in mazes, a critic rate of 5e-5 and "
+        "rewards times 100 without shift, to which its critic_bc_weight belongs",
+    ),
+)
+SOURCES = {
+    "paper": "DROL paper, table of benchmark-level hyperparameters",
+    "released": "official commands of DROL, commit 7e669b0",
+    "fql": "official commands of FQL",
+    "deflow": "official commands of DeFlow",
+    "sorl": "official commands of SORL",
+    "not run": "none: the authors did not run it here",
+    "antsoccer-arena": "FQL paper, table 7 and text, and a later reprint",
+    "scan": "FQL paper, table 6 (scanned copy) and text",
+    "corl": "configurations of CORL",
+}

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from drol.checkpoints import saved_steps, step_name, sync_folder, write_synced
 from drol.errors import InputError
-from drol.runs.checkpoints import saved_steps, step_name, sync_folder, write_synced
 
 CONFIG, METRICS, EVALUATIONS, LOCK = "config.json", "metrics.jsonl", "evaluations.jsonl", ".lock"
 EXTRA_EVALUATIONS, ONLINE_EPISODES = "extra_evaluations.jsonl", "online_episodes.jsonl"

@@ -10,7 +10,7 @@ from drol.errors import InputError
 if TYPE_CHECKING:
     from drol.tasks.base import Task
 
-SOURCES = {"ogbench": "drol.tasks.ogbench", "d4rl": "drol.tasks.d4rl", "files": "drol.tasks.files"}
+SOURCES = {"ogbench": "drol.tasks.ogbench.names", "d4rl": "drol.tasks.d4rl.names", "files": "drol.tasks.files"}
 DEFAULT_TASK = "pointmaze-medium-navigate-singletask-task1-v0"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from drol.data.boxes import ActionBox
+from drol.data.actions import ActionBox
 from drol.data.dataset import Dataset
 
 

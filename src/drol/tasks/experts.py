@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from drol.data.arrays import read_npz
+from drol.data.files.npz import read_npz
 from drol.errors import InputError
 
 FORMAT, VERSION = "drol-policy", 1

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drol.data.arrays import free_memory
-from drol.data.manifest import MANIFEST
-from drol.data.store import SPLITS, StoredDataset, data_root, dataset_names
+from drol.data.files.npz import free_memory
+from drol.data.store.manifest import MANIFEST
+from drol.data.store.writer import SPLITS, StoredDataset, data_root, dataset_names
 from drol.errors import InputError
 from drol.tasks.catalogue import DatasetEntry
 
@@ -71,7 +71,7 @@ def load(name: str, dataset_path: Path | None = None) -> "Task":
 def read_split(stored: StoredDataset, split: str) -> Any:
     """A split in memory, every byte checked; one that would take half of the free memory stays on disk."""
     from drol.data.dataset import Dataset
-    from drol.data.mapped import MappedDataset
+    from drol.data.on_disk import MappedDataset
 
     free = free_memory()
     if free is not None and stored.nbytes(split) > free // 2:

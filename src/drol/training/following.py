@@ -1,9 +1,9 @@
 """A process that trains a run together with the one that leads: the same updates, at its word, and nothing else."""
 
+from drol.runs.config import RunConfig
 from drol.tasks.base import Task
 from drol.training.compiled import init_seeds, seed_keys, zero_totals
-from drol.training.config import RunConfig
-from drol.training.devices import Placement
+from drol.training.placement import Placement
 from drol.training.preparation import prepare, standardise
 from drol.training.updates import Updates
 

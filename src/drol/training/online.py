@@ -14,15 +14,15 @@ import numpy as np
 from jax import Array
 
 from drol.algorithms.base import Algorithm
-from drol.data.boxes import ACTION_LIMIT
+from drol.data.actions import ACTION_LIMIT
 from drol.data.dataset import Dataset
-from drol.data.experience import Experience, Replay
+from drol.data.replay import Experience, Replay
+from drol.evaluation.environment_process import EnvironmentProcess
+from drol.evaluation.worker import Broke, Reset, Seen, Step
+from drol.policy import Standardisation
+from drol.runs.config import RunConfig
 from drol.tasks.base import Task
 from drol.training.compiled import fast_jit, over_seeds
-from drol.training.config import RunConfig
-from drol.training.environment_process import EnvironmentProcess
-from drol.training.policy import Standardisation
-from drol.training.worker import Broke, Reset, Seen, Step
 from drol.types import Metrics
 
 PATIENCE = 10  # environments that may break one after the other, without a step between, before the run gives up

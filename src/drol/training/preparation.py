@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from drol.data.mapped import MappedDataset
-from drol.training.config import RunConfig
-from drol.training.policy import Standardisation
+from drol.data.on_disk import MappedDataset
+from drol.policy import Standardisation
+from drol.runs.config import RunConfig
 
 
 def standardise(config: RunConfig, train: Any) -> Standardisation:

@@ -12,22 +12,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from drol.checkpoints import newest_valid, save_tree, step_name
 from drol.data.dataset import Dataset
 from drol.errors import InputError
-from drol.runs.checkpoints import newest_valid, save_tree, step_name
+from drol.policy import Standardisation
+from drol.progress import Display
+from drol.runs.config import GROWING, RunConfig, differences
 from drol.runs.directory import RunDirectory
 from drol.tasks import load_task
 from drol.tasks.base import Task
-from drol.training.circumstances import circumstances
 from drol.training.compiled import diagnose_seeds, init_seeds, seed_keys, zero_totals
-from drol.training.config import GROWING, RunConfig, differences
-from drol.training.devices import ONE_DEVICE, Placement, place
 from drol.training.following import END, follow
 from drol.training.online import Interaction, online_update
-from drol.training.policy import Standardisation
+from drol.training.placement import ONE_DEVICE, Placement, place
 from drol.training.preparation import prepare, standardise
-from drol.training.progress import Display
-from drol.training.run_evaluation import RunEvaluation
+from drol.training.reproducibility import circumstances
+from drol.training.scheduled_evaluation import RunEvaluation
 from drol.training.signals import Stop, requested_stop
 from drol.training.updates import Updates, in_memory
 

@@ -9,10 +9,10 @@ from jax import Array
 
 from drol.algorithms.base import Algorithm
 from drol.data.dataset import Dataset
-from drol.data.mapped import MappedDataset
-from drol.training.circumstances import available_cores
+from drol.data.on_disk import MappedDataset
 from drol.training.compiled import train_batches, train_chunk
-from drol.training.devices import ONE_DEVICE, Placement
+from drol.training.placement import ONE_DEVICE, Placement
+from drol.training.reproducibility import available_cores
 from drol.types import Metrics, Transition
 
 BATCHES = 32  # read at once

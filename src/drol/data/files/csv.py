@@ -1,0 +1,94 @@
+"""CSV files: a line is a step, the first line names the columns."""
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from drol.data.files.episodes import Arrays
+from drol.data.files.fields import Source, block_steps, choose
+from drol.errors import InputError
+
+LONGEST_LINE = 1 << 20
+FLAGS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
+
+
+class CSVSource(Source):
+    """Columns of numbers; flags may be true and false."""
+
+    def __init__(self, path: Path, mapping: Mapping[str, Sequence[str]]):
+        self.path = path
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header = next(self.lines(file), "")
+        columns = [name.strip() for name in next(csv.reader([header]), [])]
+        if len(columns) != len(set(columns)):
+            raise InputError(f"{path}: two columns have the same name; the first line must name each column once")
+        self.chosen = choose(columns, mapping, path)
+        self.columns = columns
+        self.nbytes = path.stat().st_size
+
+    def lines(self, file: TextIO) -> Iterator[str]:
+        """The lines of the file, none of them endless."""
+        try:
+            while line := file.readline(LONGEST_LINE):
+                if len(line) == LONGEST_LINE:
+                    raise InputError(
+                        f"{self.path} has a line of more than {LONGEST_LINE} letters; it is no CSV of steps"
+                    )
+                yield line
+        except UnicodeDecodeError as error:
+            raise InputError(f"{self.path} is not text in UTF-8 ({error.reason}); save it as a CSV file") from error
+
+    def blocks(self) -> Iterator[tuple[Arrays, float]]:
+        used = [name for names in self.chosen.values() for name in names]
+        positions = [self.columns.index(name) for name in used]
+        converters: dict[int, Callable[[str], float]] = {
+            self.columns.index(name): read_flag
+            for field in ("terminal", "timeout", "end")
+            for name in self.chosen.get(field, ())
+        }
+        count, line = block_steps(8 * len(used)), 2
+        with self.path.open("rb") as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
+            lines = self.lines(file)
+            next(lines, None)
+            while batch := [each for _, each in zip(range(count), lines, strict=False)]:
+                try:
+                    values = np.loadtxt(
+                        batch, delimiter=",", usecols=positions, ndmin=2, quotechar='"', comments=None,
+                        converters=converters or None,  # type: ignore[arg-type]
+                    )  # fmt: skip
+                except (ValueError, IndexError) as error:
+                    raise InputError(f"{self.path}: {self.explain(batch, positions, line, error)}") from error
+                line += len(batch)
+                if len(values):
+                    done = raw.tell() / max(1, self.nbytes)
+                    yield self.block(values), min(1.0, done)
+
+    def block(self, values: np.ndarray) -> Arrays:
+        arrays, first = {}, 0
+        for field, names in self.chosen.items():
+            arrays[field] = values[:, first : first + len(names)]
+            first += len(names)
+        return arrays
+
+    def explain(self, batch: Sequence[str], positions: Sequence[int], first: int, error: Exception) -> str:
+        """The first line that cannot be read, and why."""
+        for number, cells in enumerate(csv.reader(batch), first):
+            if cells and len(cells) <= max(positions):
+                return f"line {number} has {len(cells)} columns where the first line names {len(self.columns)}"
+            for position in positions if cells else ():
+                try:
+                    float(cells[position]) if cells[position].strip().lower() not in FLAGS else 0
+                except ValueError:
+                    return (
+                        f"line {number} has {cells[position]!r} in the column {self.columns[position]!r}; "
+                        "it must be a number (nan where there is none)"
+                    )
+        return str(error)
+
+
+def read_flag(text: str) -> float:
+    return FLAGS.get(text.strip().lower(), float("nan"))

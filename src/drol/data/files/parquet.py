@@ -1,0 +1,114 @@
+"""Parquet files as LeRobot lays them out: a row is a step, numbers and fixed lists of numbers in columns."""
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drol.data.files.episodes import Arrays
+from drol.data.files.fields import Source, block_steps, choose, side_by_side
+from drol.errors import InputError
+
+
+def import_parquet() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise InputError(
+            "Parquet files need the package pyarrow; install it with: pip install 'drol[lerobot]'"
+        ) from error
+    return pyarrow, pyarrow.parquet
+
+
+class ParquetSource(Source):
+    """The columns of one file; images and videos are not read."""
+
+    def __init__(self, path: Path, mapping: Mapping[str, Sequence[str]]):
+        self.path = path
+        with self.opened() as file:
+            metadata = file.metadata
+            self.steps = metadata.num_rows
+            self.chosen = choose(file.schema_arrow.names, mapping, path)
+            self.columns = sorted({name for names in self.chosen.values() for name in names})
+            values = 0
+            for group in range(metadata.num_row_groups):
+                row_group = metadata.row_group(group)
+                for index in range(row_group.num_columns):
+                    column = row_group.column(index)
+                    if column.path_in_schema.split(".list.")[0] in self.columns:
+                        values += column.num_values
+        self.nbytes = 4 * values
+
+    def opened(self) -> "Opened":
+        return Opened(self.path)
+
+    def blocks(self) -> Iterator[tuple[Arrays, float]]:
+        done = 0
+        with self.opened() as file:
+            count = block_steps(self.nbytes // max(1, self.steps))
+            for batch in file.iter_batches(count, columns=self.columns, use_threads=False):
+                parts = {name: self.numbers(name, batch.column(name)) for name in self.columns}
+                done += batch.num_rows
+                yield (
+                    {
+                        field: side_by_side([parts[name] for name in names], names)
+                        for field, names in self.chosen.items()
+                    },
+                    (done / max(1, self.steps)),
+                )
+
+    def numbers(self, name: str, column: Any) -> np.ndarray:
+        """A column as [steps] or [steps, ...]; a missing number is NaN."""
+        pyarrow, _ = import_parquet()
+        shape, values = [len(column)], column
+        while pyarrow.types.is_fixed_size_list(values.type) or pyarrow.types.is_list(values.type):
+            shape.append(self.list_length(name, values))
+            values = values.flatten()
+        kind = values.type
+        if not (pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind) or pyarrow.types.is_boolean(kind)):
+            raise InputError(
+                f"{self.path}: {name} is of the type {column.type}; it must hold numbers (no images or videos)"
+            )
+        return values.to_numpy(zero_copy_only=False).reshape(shape)
+
+    def list_length(self, name: str, lists: Any) -> int:
+        """The length that all lists have."""
+        compute: Any = importlib.import_module("pyarrow.compute")
+        if lists.null_count:
+            raise InputError(f"{self.path}: {name} has no value in some steps; every step must have one")
+        if hasattr(lists.type, "list_size"):
+            return lists.type.list_size
+        bounds = compute.min_max(compute.list_value_length(lists)).as_py()
+        if bounds["min"] != bounds["max"]:
+            raise InputError(
+                f"{self.path}: {name} has lists of {bounds['min']} to {bounds['max']} numbers; all must be equally long"
+            )
+        return bounds["min"] or 0
+
+
+class Opened:
+    """A Parquet file that is read through a small buffer; whatever is wrong with it is one line."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.pyarrow, self.parquet = import_parquet()
+
+    def __enter__(self) -> Any:
+        try:
+            self.file = self.parquet.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False)
+        except (self.pyarrow.ArrowException, OSError, ValueError) as error:
+            raise self.refusal(error) from error
+        return self.file
+
+    def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
+        self.file.close()
+        damage = (self.pyarrow.ArrowException, OSError, UnicodeDecodeError, OverflowError)
+        if error is not None and isinstance(error, damage):
+            raise self.refusal(error) from error
+
+    def refusal(self, error: BaseException) -> InputError:
+        line = " ".join(str(error).split())
+        return InputError(f"{self.path} is not a whole Parquet file ({line[:200]}); fetch or write it again")

@@ -1,0 +1,240 @@
+"""Transitions that stay on disk: the same batches as a `Dataset` in memory gives, gathered on the host.
+
+Which transitions make up a batch depends only on the key and the number of the update, so they are known before the
+update runs: a thread reads the next ones while the device is busy, and asks the disk for all their pages at once.
+"""
+
+import functools
+import mmap
+import os
+import queue
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from drol.data.dataset import Dataset
+from drol.data.files.npz import free_memory
+from drol.data.images import check_standardisable
+from drol.data.store.audit import Moments
+from drol.data.store.writer import StoredDataset
+from drol.types import Spec, Transition
+
+PIECE_ROWS = 1 << 16
+READ_AHEAD = 2  # chunks that wait for the device
+RESIDENT = 8  # rewards and ends, nine bytes a row, are held in memory where they take less than this part of it
+
+
+class MappedDataset:
+    """N transitions laid out as in `Dataset`, in arrays that may be larger than memory."""
+
+    def __init__(
+        self,
+        arrays: Mapping[str, np.ndarray],
+        fingerprint: str,
+        standardisation: tuple[np.ndarray, np.ndarray] | None = None,
+    ):
+        self.stored = with_resident(arrays)
+        self.pages = {name: Pages(array) for name, array in self.stored.items() if isinstance(array, np.memmap)}
+        self.arrays = {name: np.asarray(array) for name, array in self.stored.items()}
+        self.stored_fingerprint = fingerprint
+        self.standardisation = standardisation
+        last = self.arrays["last"]
+        ends = [first + np.flatnonzero(last[first : first + PIECE_ROWS]) for first in range(0, len(last), PIECE_ROWS)]
+        ends = np.concatenate(ends)
+        self.size = len(last) - len(ends)
+        self.transitions_before_end = ends - np.arange(len(ends))
+
+    @classmethod
+    def open(cls, stored: StoredDataset, split: str) -> Self:
+        """A split of a dataset on disk; only sizes are checked, `drol data check` compares every byte."""
+        return cls(stored.arrays(split), stored.manifest["splits"][split]["fingerprint"])
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(self.arrays["observation"].shape[1:], self.arrays["action"].shape[1])
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays.values())
+
+    def fingerprint(self) -> str:
+        """What `Dataset.fingerprint` gives for the same values, as it was recorded when they were written."""
+        return self.stored_fingerprint
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and deviation of the observations, in one pass over the file."""
+        moments = Moments()
+        observation = self.arrays["observation"]
+        for first in range(0, len(observation), PIECE_ROWS):
+            moments.add(observation[first : first + PIECE_ROWS])
+        return moments.mean.astype(np.float32), moments.deviation.astype(np.float32)
+
+    def standardised(self, mean: Array | np.ndarray, deviation: Array | np.ndarray) -> "MappedDataset":
+        """The same transitions with observations shifted and scaled as they are read."""
+        check_standardisable(self.arrays["observation"])  # type: ignore[arg-type]
+        scales = np.asarray(mean, np.float32), np.asarray(deviation, np.float32)
+        return MappedDataset(self.stored, self.stored_fingerprint, scales)
+
+    def take(self, index: np.ndarray | Array) -> Transition:
+        """The transitions with these numbers [...], as arrays [..., ...] of NumPy."""
+        index = np.asarray(index)
+        flat = index.reshape(-1)
+        order = np.argsort(flat, kind="stable")  # files are read fastest from front to back
+        row = flat[order] + np.searchsorted(self.transitions_before_end, flat[order], side="right")
+        for pages in self.pages.values():
+            pages.ask_for(row, 2)
+
+        def gather(name: str, rows: np.ndarray) -> np.ndarray:
+            array = self.arrays[name]
+            out = np.empty((len(rows), *array.shape[1:]), array.dtype)
+            out[order] = array[rows]
+            if name == "observation" and self.standardisation is not None:
+                mean, deviation = self.standardisation
+                out = np.asarray((jnp.asarray(out) - mean) / deviation)  # by jax, whose division rounds differently
+            return out.reshape(*index.shape, *array.shape[1:])
+
+        batch: Any = Transition(
+            observation=gather("observation", row),  # type: ignore[arg-type]
+            action=gather("action", row),  # type: ignore[arg-type]
+            reward=gather("reward", row),  # type: ignore[arg-type]
+            continues=gather("continues", row),  # type: ignore[arg-type]
+            next_observation=gather("observation", row + 1),  # type: ignore[arg-type]
+            next_action=gather("action", row + 1),  # type: ignore[arg-type]
+            next_action_known=np.float32(1) - gather("last", row + 1),  # type: ignore[arg-type]
+        )
+        return batch
+
+    def first(self, rows: int) -> Dataset:
+        """The leading trajectories, as many as fit in a number of rows but at least one, in memory."""
+        ends = self.transitions_before_end + np.arange(len(self.transitions_before_end))
+        fitting = max(int(np.searchsorted(ends, rows)), 1)
+        kept = slice(int(ends[fitting - 1]) + 1)
+        rows_kept: dict[str, Any] = {name: np.array(array[kept]) for name, array in self.arrays.items()}
+        dataset = Dataset.from_rows(**rows_kept)
+        if self.standardisation is None:
+            return dataset
+        mean, deviation = map(jnp.asarray, self.standardisation)
+        return dataset.standardised(mean, deviation)
+
+    def some(self, count: int) -> Dataset:
+        """Transitions from all over the file, as many as asked for, in memory; their next actions are left out."""
+        batch = self.take(np.linspace(0, self.size - 1, min(count, self.size)).astype(np.int64))
+        second = np.arange(2 * len(batch.action)) % 2 == 1  # every transition is an episode of two rows
+
+        def twice(array: Any) -> np.ndarray:
+            return np.repeat(np.asarray(array), 2, 0)
+
+        observation = twice(batch.observation)
+        observation[second] = batch.next_observation
+        return Dataset.from_rows(observation, twice(batch.action), twice(batch.reward), twice(batch.continues), second)
+
+    def sample(self, key: Array, batch_size: int) -> Transition:
+        """The batch that `Dataset.sample` gives for this key."""
+        return self.take(draw(key, self.size, batch_size))
+
+    def sample_chunk(self, keys: Array, first_step: int, count: int, batch_size: int) -> Transition:
+        """The batches of `count` updates from `first_step` on, as `train_chunk` draws them: [count, batch, ...].
+
+        For the keys of several seeds [seed]: [seed, count, batch, ...].
+        """
+        return self.take(draw_chunk(keys, first_step, self.size, count, batch_size))
+
+    def stream(
+        self, keys: Array, first_step: int, last_step: int, batch_size: int, chunk: int
+    ) -> Iterator[tuple[int, int, Transition]]:
+        """The batches of the updates `first_step` to `last_step`, read ahead by a thread and put on the device.
+
+        Gives (first step, number of updates, batches). Batches are always of `chunk` updates, so that what takes them
+        is compiled once; beyond the number of updates the last ones are not to be used.
+        """
+        waiting: queue.Queue[Any] = queue.Queue(READ_AHEAD)
+        stopped = threading.Event()
+
+        def offer(item: Any) -> None:
+            while not stopped.is_set():
+                try:
+                    return waiting.put(item, timeout=0.1)
+                except queue.Full:
+                    continue
+
+        def read() -> None:
+            try:
+                for first in range(first_step, last_step + 1, chunk):
+                    if stopped.is_set():
+                        return
+                    batches = jax.device_put(self.sample_chunk(keys, first, chunk, batch_size))
+                    offer((first, min(chunk, last_step + 1 - first), batches))
+                offer(None)
+            except BaseException as error:  # raised again where the batches are used
+                offer(error)
+
+        thread = threading.Thread(target=read, name="reading batches", daemon=True)
+        thread.start()
+        try:
+            while (item := waiting.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            stopped.set()
+            thread.join()
+
+
+def with_resident(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays, those of single numbers in memory if they take little of it: each would be a page read for a row."""
+    columns = {name: array for name, array in arrays.items() if array.ndim == 1}
+    free = free_memory()
+    if free is None or sum(array.nbytes for array in columns.values()) > free // RESIDENT:
+        return dict(arrays)
+    return {**arrays, **{name: np.array(array) for name, array in columns.items()}}
+
+
+class Pages:
+    """The pages of a file that rows of an array lie on."""
+
+    def __init__(self, array: np.memmap):
+        self.row_bytes, self.offset = array[:1].nbytes, array.offset
+        self.file = -1
+        if hasattr(mmap, "MADV_RANDOM") and isinstance(array.base, mmap.mmap):
+            array.base.madvise(mmap.MADV_RANDOM)  # else the system reads far more than is asked for
+        if hasattr(os, "posix_fadvise") and array.filename is not None:
+            self.file = os.open(array.filename, os.O_RDONLY)
+            weakref.finalize(self, os.close, self.file)
+
+    def ask_for(self, row: np.ndarray, count: int) -> None:
+        """Let the system start to read `count` rows from each of these on; a disk is fastest with many wishes at once.
+
+        Rows are in ascending order.
+        """
+        if self.file < 0 or not len(row):
+            return
+        begin = (self.offset + row * self.row_bytes) // mmap.PAGESIZE
+        end = (self.offset + (row + count) * self.row_bytes - 1) // mmap.PAGESIZE + 1
+        new = np.concatenate(([True], end[1:] > end[:-1]))  # the others lie on pages that were asked for
+        for first, after in zip(begin[new].tolist(), end[new].tolist(), strict=True):
+            os.posix_fadvise(self.file, first * mmap.PAGESIZE, (after - first) * mmap.PAGESIZE, os.POSIX_FADV_WILLNEED)
+
+
+@functools.partial(jax.jit, static_argnames="batch_size")
+def draw(key: Array, size: int, batch_size: int) -> Array:
+    """The numbers of the transitions that `Dataset.sample` draws."""
+    return jax.random.randint(key, (batch_size,), 0, size)
+
+
+@functools.partial(jax.jit, static_argnames=("count", "batch_size"))
+def draw_chunk(keys: Array, first_step: int, size: int, count: int, batch_size: int) -> Array:
+    """The numbers [seed, count, batch] that `train_chunk` draws; [count, batch] for a single key."""
+
+    def draw_one(key: Array, step: Array) -> Array:
+        batch_key, _ = jax.random.split(jax.random.fold_in(key, step))
+        return draw(batch_key, size, batch_size)
+
+    steps = first_step + jnp.arange(count)
+    over_steps = jax.vmap(draw_one, in_axes=(None, 0))
+    return over_steps(keys, steps) if keys.ndim == 0 else jax.vmap(over_steps, in_axes=(0, None))(keys, steps)

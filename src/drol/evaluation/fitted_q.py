@@ -1,0 +1,199 @@
+"""Fitted-Q evaluation: the value of a given policy, from data alone.
+
+    y_j = r + gamma m Qbar_j(s', a'),  a' ~ policy(s')
+    L   = mean_j w_j (Q_j(s, a) - y_j)^2
+
+Each critic j has its own target and its own weights w_j: how often each trajectory was drawn when as many were drawn
+with replacement (a bootstrap), so critics differ as much as the data leaves open. They start as regressions on the
+discounted returns of the data: those have the right size, which Bellman steps alone would take thousands to find.
+Reference: "Batch Policy Learning under Constraints"; the bootstrap of "Bootstrapping Fitted Q-Evaluation".
+"""
+
+import functools
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from drol.algorithms.parts import Trainable, descend, polyak, trainable
+from drol.data.dataset import Dataset
+from drol.data.trajectories import Part, spread
+from drol.evaluation.support import draw_actions
+from drol.networks.critics import QEnsemble
+from drol.policy import Policy, Standardisation
+from drol.training.compiled import fast_jit
+from drol.types import Metrics
+
+CRITICS = 4
+HIDDEN_SIZES = (128, 128)
+BATCH_SIZE = 256
+LEARNING_RATE = 1e-3
+TARGET_RATE = 0.05
+START_UPDATES = 2_000  # of the regression on returns
+TRANSITIONS = 100_000  # of the data, at most: the policy acts once in each
+INITIAL_STATES = 1_000  # at most
+RESAMPLES = 2_000
+
+
+class FittedQ(eqx.Module):
+    """Critics of one policy; networks see standardised observations and return standardised values."""
+
+    critics: QEnsemble
+    standardisation: Standardisation
+    mean: Array  # of the returns of the data
+    deviation: Array
+
+    def __call__(self, observation: Array, action: Array) -> Array:
+        """The values [critics, ...]."""
+        return self.mean + self.deviation * self.critics(self.standardisation(observation), action)
+
+
+class FittedData(eqx.Module):
+    """What the critics are fitted on, with all that does not depend on the policy."""
+
+    dataset: Dataset
+    index: Array  # [M], the transitions that are used
+    weight: Array  # w, [critics, M]
+    discounted_return: Array  # [M]
+    lowest: Array  # what a value can be
+    highest: Array
+    discount: Array
+    start: FittedQ
+
+
+def prepare(part: Part, discount: float, seed: int = 0, updates: int = START_UPDATES) -> FittedData:
+    """Choose transitions, draw the weights of the critics and fit these to the returns of the data."""
+    index = part.spread(TRANSITIONS)
+    trajectories = part.trajectories
+    returns, unseen = trajectories.discounted_returns(discount)
+    reward = trajectories.reward[index]
+    # What follows the last transition of a trajectory is taken to be as good as the data is on average.
+    returns = returns[index] + unseen[index] * reward.mean() / (1 - discount)
+    count = part.end - part.begin
+    draws = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), CRITICS)
+    bounds = np.asarray([reward.min(), reward.max(), 0]) / (1 - discount)
+    spec = part.dataset.spec
+    # The encoder of images scales them itself.
+    standardisation = (
+        Standardisation.of(part.dataset.take(jnp.asarray(index)).observation)
+        if len(spec.observation_shape) == 1
+        else Standardisation.identity(spec)
+    )
+    key, start_key = jax.random.split(jax.random.key(seed))
+    start = FittedQ(
+        QEnsemble(key, spec, HIDDEN_SIZES, CRITICS),
+        standardisation,
+        jnp.asarray(returns.mean(), jnp.float32),
+        jnp.asarray(max(float(returns.std()), 1e-3), jnp.float32),
+    )
+    data = FittedData(
+        dataset=part.dataset,
+        index=jnp.asarray(index),
+        weight=jnp.asarray(draws[:, trajectories.number[index] - part.begin], jnp.float32),
+        discounted_return=jnp.asarray(returns, jnp.float32),
+        lowest=jnp.asarray(bounds.min(), jnp.float32),
+        highest=jnp.asarray(bounds.max(), jnp.float32),
+        discount=jnp.asarray(discount, jnp.float32),
+        start=start,
+    )
+    return eqx.tree_at(lambda data: data.start, data, fit_returns(data, start_key, updates))
+
+
+def fit(data: FittedData, policy: Policy, updates: int, key: Array, best_of: int = 1) -> FittedQ:
+    """The critics of a policy after this many updates."""
+    action_key, fit_key = jax.random.split(key)
+    next_action = policy_actions(policy, data.dataset, data.index, action_key, best_of)
+    return fit_bellman(data, next_action, fit_key, updates)
+
+
+@functools.partial(jax.jit, static_argnames="best_of")
+def policy_actions(policy: Policy, dataset: Dataset, index: Array, key: Array, best_of: int) -> Array:
+    """One action [M, action] of the policy at the state after each transition: drawn once, because some cost much."""
+    count = len(index)
+    chunks = -(-count // BATCH_SIZE)
+    index = jnp.resize(index, (chunks, BATCH_SIZE))  # the last chunk is filled up with what is already there
+    keys = jax.random.split(key, index.shape)
+
+    def act(chunk: tuple[Array, Array]) -> Array:
+        return policy.act(dataset.take(chunk[0]).next_observation, chunk[1], best_of)
+
+    return jax.lax.map(act, (index, keys)).reshape(chunks * BATCH_SIZE, -1)[:count]
+
+
+def weighted_loss(
+    critics: QEnsemble, observation: Array, action: Array, target: Array, weight: Array
+) -> tuple[Array, Metrics]:
+    """`E mean_j w_j (Q_j(s, a) - y_j)^2` for y and w [critics, batch]."""
+    return (weight * jnp.square(critics(observation, action) - target)).mean(), {}
+
+
+@fast_jit()
+def fit_returns(data: FittedData, key: Array, updates: Array | int) -> FittedQ:
+    """The regression on returns."""
+    start = data.start
+
+    def update(step: Array, critics: Trainable[QEnsemble]) -> Trainable[QEnsemble]:
+        chosen = jax.random.randint(jax.random.fold_in(key, step), (BATCH_SIZE,), 0, len(data.index))
+        batch = data.dataset.take(data.index[chosen])
+        target = (data.discounted_return[chosen] - start.mean) / start.deviation
+        observation = start.standardisation(batch.observation)
+        arguments = (observation, batch.action, target, data.weight[:, chosen])
+        return descend(critics, LEARNING_RATE, weighted_loss, *arguments)[0]
+
+    critics = jax.lax.fori_loop(0, updates, update, trainable(start.critics))
+    return eqx.tree_at(lambda fitted: fitted.critics, start, critics.network)
+
+
+@fast_jit()
+def fit_bellman(data: FittedData, next_action: Array, key: Array, updates: Array | int) -> FittedQ:
+    """Fitted-Q evaluation, from the regression on returns."""
+    start = data.start
+
+    def update(step: Array, carry: Any) -> Any:
+        critics, target_critics = carry
+        chosen = jax.random.randint(jax.random.fold_in(key, step), (BATCH_SIZE,), 0, len(data.index))
+        batch = data.dataset.take(data.index[chosen])
+        target_q = eqx.tree_at(lambda fitted: fitted.critics, start, target_critics)
+        next_q = jnp.clip(target_q(batch.next_observation, next_action[chosen]), data.lowest, data.highest)
+        target = batch.reward + data.discount * batch.continues * next_q  # [critics, batch]
+        target = (target - start.mean) / start.deviation
+        observation = start.standardisation(batch.observation)
+        arguments = (observation, batch.action, target, data.weight[:, chosen])
+        target_critics = polyak(critics.network, target_critics, TARGET_RATE)
+        return descend(critics, LEARNING_RATE, weighted_loss, *arguments)[0], target_critics
+
+    carry = (trainable(start.critics), start.critics)
+    critics, _ = jax.lax.fori_loop(0, updates, update, carry)
+    return eqx.tree_at(lambda fitted: fitted.critics, start, critics.network)
+
+
+@functools.partial(jax.jit, static_argnames="best_of")
+def policy_values(policy: Policy, fitted: FittedQ, observation: Array, key: Array, best_of: int) -> Array:
+    """`V_j(s)` [critics, states]: the mean over draws of the policy's actions."""
+    action = draw_actions(policy, observation, key, best_of)  # [draws, states, action]
+    return jax.lax.map(lambda each: fitted(observation, each), action).mean(0)
+
+
+@eqx.filter_jit
+def data_values(critic: Any, observation: Array, action: Array) -> Array:
+    """`Q_j(s, a)` [critics, batch] of given actions."""
+    return critic(observation, action)
+
+
+def initial_observations(part: Part) -> Array:
+    """Where trajectories begin."""
+    first = part.trajectories.first[part.begin : part.end]
+    return part.dataset.take(jnp.asarray(first[spread(len(first), INITIAL_STATES)])).observation
+
+
+def bootstrap_interval(values: np.ndarray, seed: int = 0) -> tuple[float, float]:
+    """The middle 95% of the mean of values [critics, trajectories], over draws of a critic and of trajectories."""
+    generator = np.random.default_rng(seed)
+    critics, count = values.shape
+    drawn = generator.multinomial(count, np.full(count, 1 / count), RESAMPLES) / count  # [resamples, trajectories]
+    means = (drawn * values[generator.integers(0, critics, RESAMPLES)]).sum(-1)
+    low, high = np.quantile(means, (0.025, 0.975))
+    return float(low), float(high)

@@ -1,0 +1,281 @@
+"""The five propositions of the paper as numbers, a function for each.
+
+    1  separated_neighbourhoods   the exact minimiser of the routed objective has one prototype for each interval
+    2  tether_and_route           gradients of the losses that train: a pull that stays, and one that changes hands
+    3  tether_bias                |x_fix - x_Q| <= 2 / (2 + alpha m) |a - x_Q|
+    4  coverage                   P(all M neighbourhoods hit by K draws) >= 1 - sum (1 - p_m)^K >= 1 - M exp(-K p_min)
+    5  ball_scale                 E|z|^2 = d / (d + 2) R^2 for z uniform in the ball of radius R
+
+docs/propositions.md states them and quotes the numbers; `python -m drol.paper.argument.propositions --out docs/images`
+draws the figures.
+"""
+
+import argparse
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from drol.algorithms.drol import DROL
+from drol.algorithms.fql import FQL
+from drol.algorithms.parts import aggregate, uniform_in_ball
+from drol.types import Transition
+
+
+def interval_points(centres: np.ndarray, radius: float, count: int) -> np.ndarray:
+    """Midpoints of `count` equal pieces of each interval: one interval has the variance `r^2/3 (1 - 1/count^2)`."""
+    pieces = radius * (2 * np.arange(count) + 1 - count) / count
+    return (centres[:, None] + pieces).ravel()
+
+
+def exact_kmeans(points: np.ndarray, count: int) -> tuple[float, np.ndarray]:
+    """The global minimum of `mean min_k (x_k - a)^2` over points on a line, and its prototypes.
+
+    Cells of an optimum are runs of sorted points, so `best[k, j] = min_i best[k-1, i] + cost of the run i..j`.
+    """
+    points = np.sort(points)
+    total, square = (np.concatenate([[0.0], np.cumsum(points**power)]) for power in (1, 2))
+    start, stop = np.meshgrid(np.arange(len(points) + 1), np.arange(len(points) + 1), indexing="ij")
+    size = np.where(stop > start, stop - start, 1)
+    run_cost = square[stop] - square[start] - (total[stop] - total[start]) ** 2 / size
+    run_cost = np.where(stop > start, run_cost, np.inf)  # every prototype serves at least one point
+    best, cuts = run_cost[0], []
+    for _ in range(count - 1):
+        choice = best[:, None] + run_cost
+        cuts.append(choice.argmin(0))
+        best = choice.min(0)
+    ends = [len(points)]
+    for cut in reversed(cuts):
+        ends.append(int(cut[ends[-1]]))
+    ends = [0, *reversed(ends)]
+    return float(best[-1]) / len(points), np.asarray([points[i:j].mean() for i, j in itertools.pairwise(ends)])
+
+
+def lloyd(points: np.ndarray, prototypes: np.ndarray, steps: int = 200) -> tuple[float, np.ndarray]:
+    """Where alternating between routing and averaging stops: a local minimum of the same objective."""
+    for _ in range(steps):
+        winner = np.abs(points[:, None] - prototypes).argmin(1)
+        prototypes = np.asarray(
+            [points[winner == k].mean() if (winner == k).any() else x for k, x in enumerate(prototypes)]
+        )
+    return float(np.square(points[:, None] - prototypes).min(1).mean()), prototypes
+
+
+def separated_neighbourhoods(centres: np.ndarray, radius: float, count: int = 60) -> dict[str, Any]:
+    """Proposition 1: `J(x) = E min_k (x_k - a)^2` for a uniform on intervals, at its exact minimum for K = M.
+
+    Beside it what the printed proof and ours lean on: the minimum with one prototype fewer, the local minimum that
+    Lloyd's iteration reaches from a collapsed start, and an interval served by two prototypes just outside its ends.
+    """
+    points = interval_points(centres, radius, count)
+    cost, prototypes = exact_kmeans(points, len(centres))
+    collapsed_start = np.concatenate([centres[:1] - radius / 2, centres[:1] + radius / 2, centres[1:-1]])
+    ends = np.asarray([-radius, radius]) * (1 + 1e-9)
+    return {
+        "cost": cost,
+        "prototypes": prototypes,
+        "prototypes_inside": [int((np.abs(prototypes - centre) <= radius).sum()) for centre in centres],
+        "one_interval": radius**2 / 3 * (1 - 1 / count**2),
+        "one_fewer": exact_kmeans(points, len(centres) - 1)[0],
+        "collapsed": lloyd(points, collapsed_start)[0],
+        "served_from_outside": np.square(interval_points(np.zeros(1), radius, 10_000)[:, None] - ends).min(1).mean(),
+    }
+
+
+class Table(eqx.Module):
+    """An actor without a network: latent k in one-hot form is candidate k, so its gradient is that of a candidate."""
+
+    points: Array  # [K, action]
+
+    def __call__(self, observation: Array, latent: Array) -> Array:  # noqa: ARG002
+        return latent @ self.points
+
+    def candidates(self, observation: Array, latent: Array, half_precision: bool = False) -> Array:  # noqa: ARG002
+        return self(observation, latent)
+
+
+def smooth_critic(dimension: int, seed: int) -> Callable[..., Array]:
+    """Two smooth functions of the action, away from zero, as an ensemble."""
+    generator = np.random.default_rng(seed)
+    wave, phase = jnp.asarray(generator.normal(size=(2, dimension))), jnp.asarray(generator.normal(size=(2, 1)))
+
+    def critic(observation: Array, action: Array) -> Array:  # noqa: ARG001
+        return 3 + jnp.sin(wave @ action.T + phase)  # [ensemble, batch]
+
+    return critic
+
+
+def one_target(action: np.ndarray) -> Transition:
+    """A batch of one data action."""
+    zero, row = jnp.zeros(1), jnp.asarray(action, jnp.float32)[None]
+    return Transition(jnp.zeros((1, 1)), row, zero, zero, jnp.zeros((1, 1)), row, zero)
+
+
+def routed_gradient(algorithm: DROL, points: np.ndarray, critic: Any, target: np.ndarray) -> np.ndarray:
+    """The gradient [K, action] of DROL's own actor loss with respect to its candidates."""
+    actor: Any = Table(jnp.asarray(points, jnp.float32))
+    batch = one_target(target)
+    winner = algorithm.route(actor, batch, jnp.eye(len(points))[None])
+    return np.asarray(jax.grad(lambda actor: algorithm.actor_loss(actor, critic, batch, winner)[0])(actor).points)
+
+
+def tether_gradient(alpha: float, point: np.ndarray, critic: Any, target: np.ndarray) -> np.ndarray:
+    """The gradient [action] of FQL's own actor loss with respect to the sample that the target is the teacher of."""
+    actor: Any = Table(jnp.asarray(point, jnp.float32)[None])
+    arguments = critic, one_target(target), jnp.ones((1, 1)), jnp.asarray(target, jnp.float32)[None]
+    return np.asarray(jax.grad(lambda actor: FQL(alpha=alpha).actor_loss(actor, *arguments)[0])(actor).points)[0]
+
+
+def tether_and_route(objective: str, dimension: int, weight: float = 0.7, seed: int = 0) -> dict[str, Any]:
+    """Proposition 2 by automatic differentiation of the actor losses that train, for one target a.
+
+    Tether `alpha 2(x - a)/d_a - dQ(x)`; routed, for the winner alone, `2(x - a) - alpha dQ(x)` as printed (objective
+    "equation") and `bc_weight 2(x - a)/d_a - dQ(x)/|Q(x)|` as released.
+    """
+    generator = np.random.default_rng(seed)
+    critic = smooth_critic(dimension, seed)
+    points = generator.uniform(-0.5, 0.5, (6, dimension))
+    target = generator.uniform(-0.2, 0.2, dimension)
+    winner, runner_up = np.square(points - target).sum(1).argsort()[:2].tolist()
+    moved = points.copy()
+    moved[winner] = target + 1.1 * (points[runner_up] - target)  # past the bisector: the second is now nearest
+    outside = points.copy()
+    outside[:, 0] = 1.2
+
+    def q_and_slope(x: np.ndarray, how: str) -> tuple[Array, Array]:
+        return jax.value_and_grad(lambda x: aggregate(critic(x, x[None]), how)[0])(jnp.asarray(x, jnp.float32))
+
+    def tether_error(x: np.ndarray) -> float:
+        formula = weight * 2 * (x - target) / dimension - q_and_slope(x, "mean")[1]
+        return float(np.abs(tether_gradient(weight, x, critic, target) - formula).max())
+
+    q, slope = q_and_slope(points[winner], "min")
+    pull = 2 * (points[winner] - target)
+    if objective == "equation":
+        algorithm, formula = DROL(objective=objective, alpha=weight), pull - weight * slope
+    else:
+        algorithm, formula = DROL(objective=objective, bc_weight=weight), weight * pull / dimension - slope / abs(q)
+    before, after = (routed_gradient(algorithm, each, critic, target) for each in (points, moved))
+    return {
+        "winner_error": float(np.abs(before[winner] - formula).max()),
+        "largest_loser_gradient": float(np.abs(np.delete(before, winner, 0)).max()),
+        "winner": winner,
+        "runner_up": runner_up,
+        "pulled_before": np.flatnonzero(np.abs(before).max(1)).tolist(),
+        "pulled_after": np.flatnonzero(np.abs(after).max(1)).tolist(),
+        "tether_error": max(tether_error(points[winner]), tether_error(moved[winner])),
+        "gradient_outside_the_box": float(np.abs(routed_gradient(algorithm, outside, critic, target)[:, 0]).max()),
+    }
+
+
+def uniform_disc(count: int, seed: int) -> np.ndarray:
+    """Points [count, 2] uniform in the unit disc."""
+    angle, square = np.random.default_rng(seed).uniform(size=(2, count)) * [[2 * np.pi], [1.0]]
+    return np.sqrt(square)[:, None] * np.stack([np.cos(angle), np.sin(angle)], -1)
+
+
+def follow_q(strength: float, optimum: np.ndarray, data: np.ndarray, start: np.ndarray) -> dict[str, Any]:
+    """Where both losses come to rest if candidates are free points and `Q(x) = -m/2 |x - x_Q|^2`; strength is alpha m.
+
+    Tethered: `x_i = (2 a_i + alpha m x_Q) / (2 + alpha m)`, each to its own start. Routed: the same condition with the
+    mean of the data that a candidate wins in the place of a_i, found by repeating routing and solving.
+    """
+    tethered = (2 * start + strength * optimum) / (2 + strength)
+    routed = start.copy()
+    for _ in range(500):
+        winner = np.square(data[:, None] - routed).sum(-1).argmin(1)
+        served = [data[winner == k].mean(0) if (winner == k).any() else None for k in range(len(routed))]
+        rest = [
+            x if a is None else (2 * a + strength * optimum) / (2 + strength)
+            for x, a in zip(routed, served, strict=True)
+        ]
+        routed = 0.5 * routed + 0.5 * np.asarray(rest)  # half steps: whole ones can alternate for ever
+    result: dict[str, Any] = {"tethered": tethered, "routed": routed}
+    for name, points in (("tethered", tethered), ("routed", routed)):
+        result[f"{name}_distance"] = float(np.linalg.norm(points - optimum, axis=1).mean())
+        result[f"{name}_gap"] = float(np.linalg.norm(data[:, None] - points, axis=-1).min(1).mean())
+    return result
+
+
+def tether_bias(alpha: float, dimension: int, kind: str, seed: int = 0) -> dict[str, float]:
+    """Proposition 3: where `|x - a|^2 - alpha Q(x)` is least, as a share of the way from x_Q to a, and its bound.
+
+    `-Q = m/2 |x|^2` (isotropic), `x' A x / 2` (anisotropic) or that plus `2 sum log cosh x` (curved), all with x_Q = 0
+    and the least curvature m = 1.
+    """
+    generator = np.random.default_rng(seed)
+    target = generator.normal(size=dimension)
+    basis = np.linalg.qr(generator.normal(size=(dimension, dimension)))[0]
+    curvature = np.ones(dimension) if kind == "isotropic" else np.linspace(1, 10, dimension)
+    matrix = basis @ np.diag(curvature) @ basis.T
+    bend = 2.0 if kind == "curved" else 0.0
+
+    def gradient(x: np.ndarray, target: np.ndarray) -> np.ndarray:
+        return 2 * (x - target) + alpha * (matrix @ x + bend * np.tanh(x))
+
+    x = target.copy()
+    for _ in range(60):  # Newton's method, damped
+        hessian = 2 * np.eye(dimension) + alpha * (matrix + np.diag(bend / np.cosh(x) ** 2))
+        x = x - 0.7 * np.linalg.solve(hessian, gradient(x, target))
+    optimum = np.zeros(dimension)
+    return {
+        "share": float(np.linalg.norm(x) / np.linalg.norm(target)),
+        "bound": 2 / (2 + alpha),
+        "slope_at_optimum": float(np.linalg.norm(gradient(optimum, target))),
+        "slope_if_target_is_optimum": float(np.linalg.norm(gradient(optimum, optimum))),
+    }
+
+
+def coverage(probabilities: Sequence[float], draws: int, trials: int = 20_000, seed: int = 0) -> dict[str, float]:
+    """Proposition 4 for disjoint neighbourhoods: by counting, exactly by inclusion and exclusion, and both bounds."""
+    p = np.asarray(probabilities)
+    rest = max(0.0, 1 - p.sum())
+    counts = np.random.default_rng(seed).multinomial(draws, [*p, rest], size=trials)[:, :-1]
+    counted = float((counts > 0).all(1).mean())
+    subsets = (subset for size in range(len(p) + 1) for subset in itertools.combinations(p, size))
+    return {
+        "counted": counted,
+        "standard_error": math.sqrt(max(counted * (1 - counted), 1 / trials) / trials),
+        "exact": sum((-1) ** len(subset) * max(0.0, 1 - sum(subset)) ** draws for subset in subsets),
+        "union_bound": 1 - float(((1 - p) ** draws).sum()),
+        "exponential_bound": 1 - len(p) * math.exp(-draws * p.min()),
+    }
+
+
+def ball_scale(dimension: int, draws: int = 400_000, seed: int = 0) -> dict[str, float]:
+    """Proposition 5 for the latents that DROL draws, `R = sqrt(d)`: `E|z|^2 = d^2 / (d + 2)`, `(|z|/R)^d` uniform."""
+    radius = math.sqrt(dimension)
+    latent = np.asarray(uniform_in_ball(jax.random.key(seed), (draws, dimension), radius), np.float64)
+    length = np.linalg.norm(latent, axis=1)
+    uniform = np.sort((length / radius) ** dimension)
+    steps = np.arange(draws + 1) / draws
+    return {
+        "mean_square": float(np.square(length).mean()),
+        "expected": dimension**2 / (dimension + 2),
+        "largest": float(length.max() / radius),
+        "kolmogorov_smirnov": float(max((steps[1:] - uniform).max(), (uniform - steps[:-1]).max())),
+        "mean_direction": float(np.linalg.norm((latent / length[:, None]).mean(0))),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    from drol.paper.argument.figures import FIGURES  # which draws what this module computes
+
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("docs/images"), help="folder of the figures")
+    folder = parser.parse_args(arguments).out
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, draw in FIGURES.items():
+        draw().savefig(folder / f"proposition-{name}.png", dpi=110)
+        print(folder / f"proposition-{name}.png")
+
+
+if __name__ == "__main__":
+    main()

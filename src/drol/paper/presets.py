@@ -1,0 +1,177 @@
+"""The settings of the DROL paper's tables, task by task; docs/algorithms.md lists what is unknown.
+
+An unknown value stays out of the settings, so that the algorithm's default holds, and a note says so.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from drol.algorithms import find_algorithm
+from drol.errors import InputError
+from drol.paper.hyperparameters import (
+    D4RL,
+    D4RL_COLUMNS,
+    DOUBTFUL,
+    DROL,
+    DROL_DIFFERENCES,
+    OGBENCH,
+    OGBENCH_COLUMNS,
+    REMARKS,
+    SOURCES,
+    WHY_UNKNOWN,
+)
+
+# As printed with K = 16 and with K*, and as in the official commands (commit 7e669b0) for the same two columns.
+PRESETS = ("paper", "paper-tuned", "released", "released-tuned")
+METHODS = ("drol", "bc", "iql", "rebrac", "fawac", "fbrac", "ifql", "deflow", "sorl", "fql")
+FROM_CORL = ("bc", "iql", "rebrac")  # whose D4RL columns are copied from the CORL benchmark
+
+
+def tasks_of(group: str) -> tuple[str, ...]:
+    """The tasks that share a row: the five of an OGBench dataset, or one of D4RL."""
+    if group in D4RL:
+        return (f"{group}-{'v2' if group.startswith('antmaze') else 'v1'}",)
+    return tuple(f"{group}-{OGBENCH[group][0]}-singletask-task{number}-v0" for number in range(1, 6))
+
+
+TASKS = tuple(task for group in (*OGBENCH, *D4RL) for task in tasks_of(group))  # all 68, in the order of the tables
+GROUP_OF_TASK = {task: group for group in (*OGBENCH, *D4RL) for task in tasks_of(group)}
+GROUP_OF_TASK |= {f"{group}-{row[0]}-singletask-v0": group for group, row in OGBENCH.items()}  # the default tasks
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is known of one algorithm on one task; what is unknown is absent, and the notes say so."""
+
+    hyperparameters: dict[str, Any]
+    run: dict[str, Any]
+    notes: tuple[str, ...]  # one line each
+    source: str
+    unknown: tuple[str, ...] = ()  # hyperparameters that were tuned to a value nobody can read
+    doubtful: tuple[str, ...] = ()  # hyperparameters whose value may have been misread
+
+
+@dataclass(frozen=True)
+class FamilyRow:
+    """One row of the settings for display: an OGBench family or a D4RL task, under every preset."""
+
+    benchmark: str
+    family: str
+    tasks: tuple[str, ...]
+    settings: dict[str, Settings]  # by preset
+
+
+def task_settings(task: str, algorithm: str, preset: str = "paper") -> Settings:
+    """The settings of an algorithm on a task; none, with a note, where the paper has none."""
+    if preset not in PRESETS:
+        raise InputError(f"preset is {preset!r}; it must be one of {', '.join(PRESETS)}")
+    kind = find_algorithm(algorithm)
+    for known, name, what in ((METHODS, algorithm, "method"), (GROUP_OF_TASK, task, "task")):
+        if name not in known:
+            return Settings({}, {}, (f"{name} is not a {what} of the paper; the defaults of {algorithm} hold",), "none")
+    group = GROUP_OF_TASK[task]
+    values = drol_values(group, preset) if algorithm == "drol" else baseline_values(group, algorithm)
+    unknown = tuple(name for name, value in values.items() if value is None)
+    notes = []
+    if unknown:
+        defaults = ", ".join(f"{name} {getattr(kind, name)}" for name in unknown)
+        notes.append(f"{algorithm}: unknown, so at its default unless given: {defaults}; {WHY_UNKNOWN[algorithm]}")
+    doubtful = ("alpha",) if (algorithm, group) in DOUBTFUL else ()
+    notes += [f"{algorithm}: {name} {values[name]:g} is doubtful, {DOUBTFUL[algorithm, group]}" for name in doubtful]
+    notes += remarks(group, algorithm, preset)
+    return Settings(
+        hyperparameters={name: value for name, value in values.items() if value is not None},
+        run={"steps": 500_000 if group in D4RL else 1_000_000},
+        notes=tuple(notes),
+        source=source(group, algorithm, preset),
+        unknown=unknown,
+        doubtful=doubtful,
+    )
+
+
+def family_rows(algorithm: str) -> list[FamilyRow]:
+    """Every row of an algorithm's settings, in the order of the tables; none if it is not a method of the paper."""
+    find_algorithm(algorithm)
+    return [
+        FamilyRow(
+            benchmark="D4RL" if group in D4RL else "OGBench",
+            family=group,
+            tasks=tasks_of(group),
+            settings={preset: task_settings(tasks_of(group)[0], algorithm, preset) for preset in PRESETS},
+        )
+        for group in (*OGBENCH, *D4RL)
+        if algorithm in METHODS
+    ]
+
+
+def drol_row(group: str) -> str:
+    """The row of DROL's table; door, hammer and relocate have one for their three datasets."""
+    return group if group in DROL else group.split("-")[0]
+
+
+def drol_values(group: str, preset: str) -> dict[str, Any]:
+    row = drol_row(group)
+    bc_weight, tuned, discount, q_aggregation = DROL[row]
+    values = {
+        "bc_weight": bc_weight,
+        "num_candidates": tuned if preset.endswith("-tuned") else 16,
+        "discount": discount,
+        "q_aggregation": q_aggregation,
+    }
+    if (preset, row) in DROL_DIFFERENCES:
+        name, value = DROL_DIFFERENCES[preset, row]
+        values[name] = value
+    return values
+
+
+def baseline_values(group: str, algorithm: str) -> dict[str, Any]:
+    """The hyperparameters of a baseline by our names; None: unknown."""
+    if algorithm == "sorl" and group in D4RL:
+        return {"q_weight": None, "discount": None, "q_aggregation": None, "act_steps": 8}
+    if group in OGBENCH:
+        data, discount, q_aggregation, row = OGBENCH[group]
+        tuned = pick(OGBENCH_COLUMNS, row, algorithm)
+    else:
+        data = "antmaze" if group.startswith("antmaze") else "adroit"
+        discount = 0.999 if algorithm == "rebrac" and data == "antmaze" else 0.99  # 0.999: CORL
+        q_aggregation = "mean" if data == "antmaze" else "min"
+        tuned = pick(D4RL_COLUMNS, D4RL[group], algorithm)
+    shared = {"discount": discount, "q_aggregation": q_aggregation, "expectile": 0.9, "act_steps": 8}
+    fields = [field.name for field in dataclasses.fields(find_algorithm(algorithm))]
+    values = tuned | {name: value for name, value in shared.items() if name in fields and name not in tuned}
+    if group in OGBENCH and algorithm in ("bc", "iql", "ifql"):  # the sources say nothing more about widths
+        values["hidden_sizes"] = (256 if algorithm == "iql" and data == "play" else 512,) * 4
+    return values
+
+
+def pick(columns: Sequence[tuple[str, str]], row: Sequence[Any], algorithm: str) -> dict[str, Any]:
+    return {name: cell for (method, name), cell in zip(columns, row, strict=True) if method == algorithm}
+
+
+def remarks(group: str, algorithm: str, preset: str) -> list[str]:
+    """What the sources leave open or contradict here."""
+    here = {"all", group, "d4rl" if group in D4RL else OGBENCH[group][0]}
+    notes = [f"{algorithm}: {words}" for names, where, words in REMARKS if algorithm in names and here & {*where}]
+    printed, released = preset.replace("released", "paper"), preset.replace("paper", "released")
+    if algorithm == "drol" and (released, drol_row(group)) in DROL_DIFFERENCES:
+        name, official = DROL_DIFFERENCES[released, drol_row(group)]
+        notes.append(
+            f"drol: {name} is {drol_values(group, printed)[name]} as printed (preset {printed}) "
+            f"and {official} in the official commands (preset {released})"
+        )
+    return notes
+
+
+def source(group: str, algorithm: str, preset: str) -> str:
+    if algorithm == "drol":
+        return SOURCES[preset.removesuffix("-tuned")]
+    if group in D4RL and algorithm in FROM_CORL:
+        return SOURCES["corl"]
+    if algorithm == "sorl" and baseline_values(group, algorithm)["q_weight"] is None:
+        return SOURCES["not run"]
+    if algorithm in SOURCES:
+        return SOURCES[algorithm]
+    online = group == "antsoccer-arena" and algorithm in ("iql", "rebrac", "ifql")  # also in the table of online tuning
+    return SOURCES["antsoccer-arena" if online else "scan"]

@@ -1,0 +1,62 @@
+"""Make D4RL's environments on current MuJoCo. No jax here; the simulators are imported when one is made."""
+
+from typing import Any
+
+import numpy as np
+
+from drol.errors import InputError
+
+# "#" is wall. The ant starts at cell (1, 1), the origin; cells are 4 wide, rows go along y.
+MAPS = {
+    "umaze": ["#####", "#...#", "###.#", "#...#", "#####"],
+    "medium": ["########", "#..##..#", "#..#...#", "##...###", "#..#...#", "#.#..#.#", "#...#..#", "########"],
+    "large": [
+        "############",
+        "#....#.....#",
+        "#.##.#.#.#.#",
+        "#......#...#",
+        "#.####.###.#",
+        "#..#.#.....#",
+        "##.#.#.#.###",
+        "#..#...#...#",
+        "############",
+    ],
+}
+GOAL_CELLS = {"umaze": (3, 1), "medium": (6, 6), "large": (7, 9)}  # (row, column)
+UNIT = 4.0  # the width of a cell
+GOAL_RADIUS = 0.5
+HORIZONS = {"umaze": 700, "medium": 1000, "large": 1000, "pen": 100, "door": 200, "hammer": 200, "relocate": 200}
+
+
+def cell_centre(cell: tuple[int, int]) -> np.ndarray:
+    """The position of the centre of cell (row, column)."""
+    row, column = cell
+    return UNIT * np.asarray([column - 1.0, row - 1.0])
+
+
+def make_antmaze(maze: str) -> Any:
+    """D4RL's antmaze: 1 and the end within 0.5 of a goal that is drawn anew for each episode, 0 before."""
+    try:
+        from gymnasium.wrappers import TimeLimit
+
+        from drol.tasks.d4rl.antmaze import AntMaze
+    except ImportError as error:
+        raise missing_package(error) from error
+    return TimeLimit(AntMaze(MAPS[maze], GOAL_CELLS[maze]), HORIZONS[maze])
+
+
+def make_adroit(hand_task: str) -> Any:
+    """D4RL's pen, door, hammer or relocate."""
+    try:
+        from gymnasium.wrappers import TimeLimit
+
+        from drol.tasks.d4rl.adroit import Adroit
+    except ImportError as error:
+        raise missing_package(error) from error
+    return TimeLimit(Adroit(hand_task), HORIZONS[hand_task])
+
+
+def missing_package(error: ImportError) -> InputError:
+    return InputError(
+        f"D4RL's environments need the package {error.name}; install what they need with: pip install 'drol[d4rl]'"
+    )

@@ -1,0 +1,112 @@
+"""D4RL tasks: files as the FQL family prepares them, environments on current MuJoCo, normalised scores."""
+
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drol.data.dataset import Dataset
+from drol.errors import InputError
+from drol.tasks.base import Episode, Maze, Task
+from drol.tasks.d4rl.environments import GOAL_CELLS, GOAL_RADIUS, MAPS, UNIT, make_adroit, make_antmaze
+from drol.tasks.d4rl.names import read_rows
+
+REFERENCE_RETURNS = {  # of a random policy and of the expert; they are 0 and 100 on the normalised scale
+    "antmaze": (0.0, 1.0),
+    "pen": (96.262799, 3076.8331017826877),
+    "door": (-56.512833, 2880.5693087298737),
+    "hammer": (-274.856578, 12794.134825156867),
+    "relocate": (-6.425911, 4233.877797728884),
+}
+
+ANTMAZE_REWARD = -1.0  # added to antmaze's rewards
+
+
+def load_d4rl_task(name: str, path: Path) -> Task:
+    kind, variant, *_ = name.split("-")
+    antmaze = kind == "antmaze"
+    make: Callable[[], Any] = (
+        functools.partial(make_antmaze, variant) if antmaze else functools.partial(make_adroit, kind)
+    )
+    environment = make()  # now, so that a missing package is said before anything is trained
+    sizes = environment.observation_space.shape[0], environment.action_space.shape[0]
+    environment.close()
+    train = read_dataset(path, antmaze)
+    if sizes != (train.spec.observation_size, train.spec.action_size):
+        raise InputError(
+            f"dataset file {path} has observations of {train.spec.observation_size} and actions of "
+            f"{train.spec.action_size} numbers; those of {name} have {sizes[0]} and {sizes[1]}"
+        )
+    return Task(
+        name=name,
+        train=train,
+        validation=None,
+        make_environment=make,
+        score=functools.partial(normalised_score, *REFERENCE_RETURNS[kind]),
+        score_name="success (%)" if antmaze else "normalised score",
+        reward_offset=ANTMAZE_REWARD if antmaze else 0.0,
+        maze=draw_maze(variant) if antmaze else None,
+    )
+
+
+def read_dataset(path: Path, antmaze: bool) -> Dataset:
+    """The transitions of a D4RL file as the FQL family prepares them.
+
+    The next observation of a row is the row after it; a row with a timeout, and the last of the file, are no
+    transition. Antmaze pays one less: -1 before the goal and 0 there. Its walks go on after the goal was reached,
+    where D4RL has put a terminal; a terminal of the hand ends the trajectory too.
+    """
+    rows = read_rows(path)
+    last = rows["timeouts"].copy()
+    last[-1] = True
+    arrays = {
+        "observation": rows["observations"],
+        "action": np.clip(rows["actions"], -1, 1, out=rows["actions"]),
+        "reward": rows["rewards"] + np.float32(ANTMAZE_REWARD if antmaze else 0),
+        "continues": 1 - rows["terminals"].astype(np.float32),
+        "last": last,
+    }
+    if not antmaze:
+        arrays = end_at_terminals(arrays)
+    return Dataset.from_rows(
+        observation=arrays["observation"],
+        action=arrays["action"],
+        reward=arrays["reward"],
+        continues=arrays["continues"],
+        last=arrays["last"],
+    )
+
+
+def end_at_terminals(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Insert a last row after each transition where the task ended; its observation is that of the row that follows."""
+    ends = np.flatnonzero((arrays["continues"][:-1] == 0) & ~arrays["last"][:-1] & ~arrays["last"][1:])
+    if not len(ends):
+        return arrays
+    source = np.insert(np.arange(len(arrays["last"])), ends + 1, ends + 1)
+    arrays = {name: array[source] for name, array in arrays.items()}
+    arrays["last"][ends + 1 + np.arange(len(ends))] = True
+    return arrays
+
+
+def normalised_score(random_return: float, expert_return: float, episodes: Sequence[Episode]) -> float:
+    """Mean of 100 (return - random) / (expert - random); an episode whose environment broke counts 0."""
+    scores = [
+        0.0 if episode.failure else 100 * (episode.total_reward - random_return) / (expert_return - random_return)
+        for episode in episodes
+    ]
+    return sum(scores) / len(scores)
+
+
+def draw_maze(maze: str) -> Maze:
+    """The map, with a disc that holds all that can be a goal: a square of 1.5 beyond the centre of the goal's cell."""
+    row, column = GOAL_CELLS[maze]
+    return Maze(
+        walls=np.asarray([[character == "#" for character in line] for line in MAPS[maze]]),
+        unit=UNIT,
+        offset=(UNIT, UNIT),
+        start=(0.0, 0.0),
+        goal=(UNIT * (column - 1) + 0.75, UNIT * (row - 1) + 0.75),
+        goal_radius=GOAL_RADIUS + 0.75 * 2**0.5,
+    )

@@ -1,0 +1,83 @@
+"""The process that collects trajectories, one after another. It imports no jax and ends with its parent."""
+
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from drol.tasks.experts import Expert
+from drol.tasks.ogbench.collecting.recipes import Recipe
+from drol.tasks.ogbench.collecting.unfinished import Parts
+
+Arrays = dict[str, np.ndarray]
+
+
+class Collected(NamedTuple):
+    """A trajectory that is on disk."""
+
+    number: int
+    rows: int
+
+
+class Failed(NamedTuple):
+    """A trajectory that cannot be collected, and why."""
+
+    number: int
+    reason: str
+
+
+def serve(connection: Connection, recipe: Recipe, experts: tuple[Expert, ...], seed: int, folder: Path) -> None:
+    """Collect the trajectories whose numbers arrive, until the other side closes the connection."""
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    if sys.platform == "linux":
+        # Read when mujoco is imported: pictures without a screen, or none at all and no search for a screen.
+        os.environ.setdefault("MUJOCO_GL", "egl" if recipe.visual else "disable")
+    collect_one = None
+    while True:
+        try:
+            number = connection.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            collect_one = collect_one or prepare(recipe, experts)
+            trajectory = collect_one(np.random.SeedSequence((seed, number)))
+            Parts(folder).write(number, trajectory)
+            answer = Collected(number, len(trajectory["terminals"]))
+        except Exception as error:
+            answer = Failed(number, f"{type(error).__name__}: {error}")
+        connection.send(answer)
+
+
+def prepare(recipe: Recipe, experts: tuple[Expert, ...] = ()) -> Callable[[np.random.SeedSequence], Arrays]:
+    """Make the environment; a function from a seed to a trajectory."""
+    from drol.tasks.ogbench.collecting.manipulation import make_table, play
+    from drol.tasks.ogbench.collecting.mazes import walk
+    from drol.tasks.ogbench.collecting.soccer import play_soccer
+    from drol.tasks.ogbench.environment import make_ogbench
+
+    environment = make_table(recipe) if recipe.body == "arm" else make_ogbench(recipe.environment)
+    dribblers = [expert for expert in experts if expert.input == "ogbench-ball"]
+    walkers = [expert for expert in experts if expert.input != "ogbench-ball"]
+
+    def collect_one(seed: np.random.SeedSequence) -> Arrays:
+        if recipe.body == "arm":
+            return play(environment, seed, recipe)
+        if recipe.body == "soccer":
+            return play_soccer(environment, seed, recipe, walkers[0], dribblers[0] if dribblers else None)
+        return walk(environment, seed, recipe, walkers[0] if walkers else None)
+
+    return collect_one
+
+
+def end_with_parent() -> None:
+    """A parent that was killed cannot tell its children."""
+    parent = multiprocessing.parent_process()
+    assert parent
+    parent.join()
+    os._exit(1)

@@ -1,0 +1,104 @@
+"""From a file of OGBench and the goal of a task to a `Task`: the transitions, rewards and ends of OGBench's own loader.
+
+The end of a trajectory is not the end of the task: there the next state still counts, only success ends it.
+"""
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drol.data.dataset import Dataset
+from drol.data.files.npz import read_npz
+from drol.data.images import CROP_PROBABILITY, FRAME_STACK
+from drol.errors import InputError
+from drol.tasks.base import Maze, Task, success_rate
+from drol.tasks.ogbench.environment import make_ogbench
+from drol.tasks.ogbench.names import IMAGE, Name
+from drol.tasks.ogbench.rewards import Goal, read_goal, rewards
+
+
+def load_single_task(name: Name, path: Path) -> Task:
+    goal, shapes, maze = look_at(name)
+    validation_path = path.with_name(f"{path.stem}-val.npz")
+    return Task(
+        name=name.full,
+        train=read_dataset(path, goal, shapes),
+        validation=read_dataset(validation_path, goal, shapes) if validation_path.is_file() else None,
+        make_environment=functools.partial(
+            make_ogbench, name.environment_id(name.visual), frame_stack=FRAME_STACK if name.visual else 1
+        ),
+        score=success_rate,
+        score_name="success (%)",
+        maze=maze,
+    )
+
+
+def look_at(name: Name) -> tuple[Goal, dict[str, tuple[int, ...]], Maze | None]:
+    """What the environment of a task tells of its data; images need no rendering for that."""
+    environment = make_ogbench(name.environment_id(visual=False))
+    environment.reset(seed=0)
+    shapes = stored_shapes(environment, name.visual)
+    has_maze = "maze" in name.environment and not name.visual
+    answer = read_goal(environment), shapes, read_maze(environment) if has_maze else None
+    environment.close()
+    return answer
+
+
+def stored_shapes(environment: Any, visual: bool) -> dict[str, tuple[int, ...]]:
+    """The shape of one row of each array in a file for this environment."""
+    inner = environment.unwrapped
+    model = inner.model if hasattr(inner, "model") else inner._model
+    return {
+        "observations": IMAGE if visual else environment.observation_space.shape,
+        "actions": environment.action_space.shape,
+        "terminals": (),
+        "qpos": (model.nq,),
+        "button_states": (getattr(inner, "_num_buttons", 0),),
+    }
+
+
+def read_maze(environment: Any) -> Maze:
+    """The map, start and goal of a single-task maze that has been reset."""
+    inner = environment.unwrapped
+    info = inner.cur_task_info
+    return Maze(
+        walls=np.asarray(inner.maze_map) == 1,
+        unit=float(inner._maze_unit),
+        offset=(float(inner._offset_x), float(inner._offset_y)),
+        start=(float(info["init_xy"][0]), float(info["init_xy"][1])),
+        goal=(float(info["goal_xy"][0]), float(info["goal_xy"][1])),
+        goal_radius=float(inner._goal_tol),
+    )
+
+
+def read_dataset(path: Path, goal: Goal, shapes: dict[str, tuple[int, ...]]) -> Dataset:
+    """Trajectories of an OGBench file, rewarded for this goal; of simulator states only the sub-goals are kept."""
+    is_image = len(shapes["observations"]) > 1
+
+    def change(name: str, rows: np.ndarray) -> np.ndarray:
+        if rows.shape[1:] != shapes[name]:
+            raise InputError(f"a row of {name!r} has shape {rows.shape[1:]}; in this task it has {shapes[name]}")
+        if name in goal.arrays:
+            return goal.satisfied(name, rows)
+        if name == "terminals":
+            return rows.astype(bool)
+        return rows.astype(np.uint8 if name == "observations" and is_image else np.float32, copy=False)
+
+    required = ("observations", "actions", "terminals", *goal.arrays)
+    arrays = read_npz(path, required, transforms={name: functools.partial(change, name) for name in required})
+    reward, continues = rewards(goal, [arrays.pop(name) for name in goal.arrays])
+    try:
+        return Dataset.from_rows(
+            observation=arrays["observations"],
+            action=arrays["actions"],
+            reward=reward,
+            continues=continues,
+            last=arrays["terminals"],
+            frame_stack=FRAME_STACK if is_image else 1,
+            crop_probability=CROP_PROBABILITY if is_image else 0.0,
+            overwrite_action=True,
+        )
+    except InputError as error:
+        raise InputError(f"dataset file {path}: {error}") from error

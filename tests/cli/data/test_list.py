@@ -1,0 +1,88 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from drol.cli.main import main
+from drol.tasks import SOURCES
+
+
+@pytest.fixture(autouse=True)
+def only_ogbench(monkeypatch, tmp_path):
+    monkeypatch.setitem(SOURCES, "ogbench", "drol.tasks.ogbench.names")
+    for name in list(SOURCES):
+        if name != "ogbench":
+            monkeypatch.delitem(SOURCES, name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def listed(capsys, *arguments: str) -> str:
+    assert main(["data", "list", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_every_dataset_has_a_line_with_its_size_and_how_to_get_it(capsys):
+    lines = listed(capsys).splitlines()
+    assert lines[0] == "ogbench: 83 datasets, 498 tasks, 1 here"
+    [line] = [line for line in lines if line.strip().startswith("antmaze-large-navigate-v0 ")]
+    assert line.split()[1:6] == ["1,000,000", "29", "8", "161", "MB"]
+    assert "download, collect" in line
+    [line] = [line for line in lines if "cube-octuple" in line]
+    assert line.endswith("--dataset")
+    [line] = [line for line in lines if line.strip().startswith("pointmaze-medium-navigate-v0 ")]
+    assert "embedded" in line
+    assert "2.23 MB" in line  # of the two files that are here
+    assert max(map(len, lines)) < 140
+
+
+def test_words_choose(capsys):
+    lines = listed(capsys, "cube", "noisy").splitlines()
+    assert lines[0] == "ogbench: 8 datasets, 48 tasks, 0 here"
+    assert main(["data", "list", "nothing-like-it"]) == 2
+    assert "no dataset has 'nothing-like-it' in its name" in capsys.readouterr().err
+
+
+def test_all_names_every_task(capsys):
+    lines = listed(capsys, "--all").splitlines()
+    assert len(lines) == 498
+    assert lines[0].split() == ["pointmaze-medium-navigate-singletask-v0", "here"]
+    assert listed(capsys, "visual-scene-play", "task3", "--all").split() == [
+        "visual-scene-play-singletask-task3-v0",
+        "-",
+    ]
+
+
+def test_json_is_for_programs(capsys, tmp_path):
+    rows = json.loads(listed(capsys, "--json", "pointmaze-medium-navigate"))
+    assert len(rows) == 1
+    assert rows[0]["dataset"] == "pointmaze-medium-navigate-v0"
+    assert rows[0]["here"] is True
+    assert rows[0]["file_bytes"] > 2_000_000
+    assert len(rows[0]["tasks"]) == 6
+    [row] = json.loads(listed(capsys, "--json", "scene-play", "singletask-task1"))[:1]
+    assert row["path"] == f"{tmp_path}/.ogbench/data/scene-play-v0.npz"
+    assert row["here"] is False
+    assert row["file_bytes"] is None
+
+
+def test_only_what_is_here(capsys):
+    assert listed(capsys, "--here").splitlines()[0] == "ogbench: 1 datasets, 6 tasks, 1 here"
+
+
+def test_listing_imports_neither_jax_nor_the_simulator():
+    code = (
+        "import sys; from drol import tasks; tasks.SOURCES.clear(); tasks.SOURCES['ogbench'] = 'drol.tasks.ogbench.names'; "
+        "from drol.cli.main import main; main(['data', 'list']); "
+        "sys.exit(str([name for name in ('jax', 'mujoco', 'gymnasium', 'ogbench') if name in sys.modules] or ''))"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stderr) == (0, "") or answer.stderr == "\n", answer.stderr
+
+
+def test_a_source_that_says_nothing_of_its_files_is_listed_by_task(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "plain_source", type("Plain", (), {"task_names": staticmethod(lambda: ["mine"])}))
+    monkeypatch.setitem(SOURCES, "plain", "plain_source")
+    lines = listed(capsys, "mine").splitlines()
+    assert lines[0] == "plain: 1 datasets, 1 tasks, 0 here"
+    assert lines[2].split() == ["mine", "-", "-", "-", "-", "-", "-"]

@@ -1,0 +1,249 @@
+"""The settings against values copied by hand from the tables."""
+
+import dataclasses
+
+import pytest
+
+from drol.algorithms import ALGORITHMS
+from drol.errors import InputError
+from drol.paper.presets import METHODS, PRESETS, TASKS, Settings, family_rows, task_settings
+from drol.runs.config import RunConfig
+
+MAZES = ("umaze", "umaze-diverse", "medium-play", "medium-diverse", "large-play", "large-diverse")
+
+# Row of the DROL paper's table: alpha, K of DROL*, gamma, q_agg, a task of it.
+DROL_ROWS = [
+    (0.03, 1, 0.995, "min", "antmaze-giant-navigate-singletask-task1-v0"),
+    (0.03, 16, 0.995, "min", "antmaze-large-navigate-singletask-task5-v0"),
+    (0.1, 4, 0.995, "mean", "antsoccer-arena-navigate-singletask-task4-v0"),
+    (0.3, 16, 0.995, "mean", "humanoidmaze-medium-navigate-singletask-v0"),
+    (0.3, 4, 0.995, "mean", "humanoidmaze-large-navigate-singletask-task2-v0"),
+    (10, 16, 0.99, "mean", "cube-single-play-singletask-v0"),
+    (3, 64, 0.99, "mean", "cube-double-play-singletask-task3-v0"),
+    (3, 64, 0.99, "mean", "scene-play-singletask-task2-v0"),
+    (0.3, 32, 0.99, "mean", "puzzle-3x3-play-singletask-task4-v0"),
+    (10, 64, 0.99, "mean", "puzzle-4x4-play-singletask-task1-v0"),
+    (0.3, 16, 0.99, "mean", "antmaze-umaze-v2"),
+    (0.1, 16, 0.99, "mean", "antmaze-umaze-diverse-v2"),
+    (0.1, 16, 0.99, "mean", "antmaze-medium-play-v2"),
+    (0.1, 16, 0.99, "mean", "antmaze-medium-diverse-v2"),
+    (0.03, 16, 0.99, "mean", "antmaze-large-play-v2"),
+    (0.03, 16, 0.99, "mean", "antmaze-large-diverse-v2"),
+    (1, 4, 0.99, "min", "pen-human-v1"),
+    (1, 16, 0.99, "min", "pen-cloned-v1"),
+    (1, 16, 0.99, "min", "pen-expert-v1"),
+    *((10, 8, 0.99, "min", f"door-{data}-v1") for data in ("human", "cloned", "expert")),
+    *((3, 16, 0.99, "min", f"hammer-{data}-v1") for data in ("human", "cloned", "expert")),
+    *((10, 32, 0.99, "min", f"relocate-{data}-v1") for data in ("human", "cloned", "expert")),
+]
+
+# Where the official commands differ: task, preset, hyperparameter, printed, official.
+DIFFERENCES = [
+    ("antmaze-large-play-v2", "released", "bc_weight", 0.03, 0.1),
+    ("antmaze-large-diverse-v2", "released", "bc_weight", 0.03, 0.1),
+    ("antmaze-umaze-v2", "released-tuned", "num_candidates", 16, 2),
+    ("antmaze-medium-play-v2", "released-tuned", "num_candidates", 16, 32),
+    ("pen-human-v1", "released-tuned", "num_candidates", 4, 16),
+    ("hammer-human-v1", "released-tuned", "num_candidates", 16, 8),
+    ("hammer-cloned-v1", "released-tuned", "num_candidates", 16, 8),
+    ("hammer-expert-v1", "released-tuned", "num_candidates", 16, 8),
+]
+
+WIDE, NARROW = (512,) * 4, (256,) * 4
+BASELINES = [
+    ("antmaze-large-navigate-singletask-v0", "fql", {"alpha": 10, "discount": 0.99, "q_aggregation": "min"}),
+    ("puzzle-4x4-play-singletask-task3-v0", "fql", {"alpha": 1000, "discount": 0.99, "q_aggregation": "mean"}),
+    ("relocate-human-v1", "fql", {"alpha": 10000, "discount": 0.99, "q_aggregation": "min"}),
+    ("antmaze-giant-navigate-singletask-v0", "fbrac", {"alpha": 10, "discount": 0.995, "q_aggregation": "min"}),
+    ("antmaze-large-play-v2", "fbrac", {"alpha": 1, "discount": 0.99, "q_aggregation": "mean"}),
+    ("door-expert-v1", "fawac", {"alpha": 3, "discount": 0.99, "q_aggregation": "min"}),
+    ("scene-play-singletask-v0", "deflow", {"target_divergence": 0.001, "discount": 0.99, "q_aggregation": "mean"}),
+    ("antmaze-medium-play-v2", "deflow", {"target_divergence": 0.015, "discount": 0.99, "q_aggregation": "mean"}),
+    (
+        "cube-double-play-singletask-task1-v0",
+        "sorl",
+        {"q_weight": 50, "discount": 0.99, "q_aggregation": "mean", "act_steps": 8},
+    ),
+    (
+        "antsoccer-arena-navigate-singletask-v0",
+        "ifql",
+        {"num_samples": 64, "discount": 0.995, "expectile": 0.9, "hidden_sizes": WIDE},
+    ),
+    ("door-cloned-v1", "ifql", {"num_samples": 128, "discount": 0.99, "expectile": 0.9}),
+    (
+        "cube-double-play-singletask-v0",
+        "iql",
+        {"alpha": 0.3, "discount": 0.99, "expectile": 0.9, "hidden_sizes": NARROW},
+    ),
+    (
+        "humanoidmaze-large-navigate-singletask-v0",
+        "iql",
+        {"alpha": 10, "discount": 0.995, "expectile": 0.9, "hidden_sizes": WIDE},
+    ),
+    ("pen-cloned-v1", "iql", {"alpha": 3, "discount": 0.99, "expectile": 0.8}),
+    (
+        "cube-single-play-singletask-v0",
+        "rebrac",
+        {"actor_bc_weight": 1, "critic_bc_weight": 0, "discount": 0.99},
+    ),
+    ("antmaze-medium-play-v2", "rebrac", {"actor_bc_weight": 0.001, "critic_bc_weight": 0.0005, "discount": 0.999}),
+    ("hammer-cloned-v1", "rebrac", {"actor_bc_weight": 0.1, "critic_bc_weight": 0.5, "discount": 0.99}),
+    ("scene-play-singletask-v0", "bc", {"hidden_sizes": WIDE}),
+    ("pen-human-v1", "bc", {}),
+]
+
+
+def test_the_tasks_are_those_of_the_paper():
+    assert len(TASKS) == len(set(TASKS)) == 68
+    assert sum("singletask" in task for task in TASKS) == 50
+    assert {f"antmaze-{maze}-v2" for maze in MAZES} <= set(TASKS)
+    assert set(METHODS) <= set(ALGORITHMS)
+
+
+@pytest.mark.parametrize(("alpha", "tuned", "discount", "aggregation", "task"), DROL_ROWS)
+def test_drol_as_printed(alpha, tuned, discount, aggregation, task):
+    for preset, candidates in (("paper", 16), ("paper-tuned", tuned)):
+        assert task_settings(task, "drol", preset).hyperparameters == {
+            "bc_weight": alpha,
+            "num_candidates": candidates,
+            "discount": discount,
+            "q_aggregation": aggregation,
+        }
+
+
+def test_drol_as_released_differs_only_where_the_commands_do():
+    found = []
+    for task in TASKS:
+        for released in ("released", "released-tuned"):
+            printed = task_settings(task, "drol", released.replace("released", "paper")).hyperparameters
+            for name, value in task_settings(task, "drol", released).hyperparameters.items():
+                if printed[name] != value:
+                    found.append((task, released, name, printed[name], value))
+    assert sorted(found) == sorted(DIFFERENCES)
+
+
+def test_both_presets_of_a_difference_say_so():
+    notes = [task_settings("pen-human-v1", "drol", preset).notes for preset in PRESETS]
+    words = (
+        "num_candidates is 4 as printed (preset paper-tuned) and 16 in the official commands (preset released-tuned)"
+    )
+    assert notes == [(), (f"drol: {words}",), (), (f"drol: {words}",)]
+
+
+@pytest.mark.parametrize(("task", "algorithm", "expected"), BASELINES)
+def test_baselines_under_every_preset(task, algorithm, expected):
+    for preset in PRESETS:
+        assert task_settings(task, algorithm, preset).hyperparameters == expected
+
+
+@pytest.mark.parametrize("algorithm", METHODS)
+def test_every_setting_makes_a_valid_run(algorithm):
+    kind = ALGORITHMS[algorithm]
+    for task in TASKS:
+        for preset in PRESETS:
+            settings = task_settings(task, algorithm, preset)
+            for name, value in settings.hyperparameters.items():  # 1 and 1.0 would be different run folders
+                assert type(value) is type(getattr(kind, name)), name
+            run = RunConfig(algorithm=kind(**settings.hyperparameters), task=task, **settings.run)
+            assert run.steps == (1_000_000 if "singletask" in task else 500_000)
+            assert all("\n" not in note for note in settings.notes)
+            assert settings.source
+            if settings.unknown or settings.doubtful:
+                assert settings.notes
+
+
+def test_a_default_task_has_the_settings_of_its_family():
+    for algorithm in METHODS:
+        for data in ("antmaze-giant-navigate", "scene-play"):
+            default = task_settings(f"{data}-singletask-v0", algorithm)
+            assert default == task_settings(f"{data}-singletask-task3-v0", algorithm)
+
+
+def test_unknown_values_are_absent_and_said():
+    unknown = {
+        (task, algorithm, task_settings(task, algorithm).unknown)
+        for task in TASKS
+        for algorithm in METHODS
+        if task_settings(task, algorithm).unknown
+    }
+    ants = [f"antsoccer-arena-navigate-singletask-task{number}-v0" for number in range(1, 6)]
+    puzzles = [f"puzzle-{size}-play-singletask-task{number}-v0" for size in ("3x3", "4x4") for number in range(1, 6)]
+    d4rl = [task for task in TASKS if "singletask" not in task]
+    assert unknown == {
+        *((task, algorithm, ("alpha",)) for task in ants for algorithm in ("fawac", "fbrac")),
+        *((task, "sorl", ("q_weight",)) for task in puzzles),
+        *((task, "sorl", ("q_weight", "discount", "q_aggregation")) for task in d4rl),
+    }
+    settings = task_settings(ants[0], "fbrac")
+    assert "alpha" not in settings.hyperparameters
+    assert "at its default unless given: alpha 10.0" in settings.notes[0]
+
+
+def test_doubtful_values_are_marked():
+    doubtful = {
+        (task, algorithm): task_settings(task, algorithm).hyperparameters["alpha"]
+        for task in TASKS
+        for algorithm in METHODS
+        if task_settings(task, algorithm).doubtful == ("alpha",)
+    }
+    assert doubtful == {
+        ("pen-human-v1", "fawac"): 0.03,
+        ("pen-expert-v1", "fawac"): 0.1,
+        ("hammer-cloned-v1", "fawac"): 0.03,
+        ("relocate-cloned-v1", "fawac"): 0.1,
+        ("relocate-cloned-v1", "fbrac"): 3000,
+    }
+
+
+@pytest.mark.parametrize("algorithm", ["bc", "iql", "rebrac"])
+def test_columns_of_corl_say_that_the_networks_are_our_own(algorithm):
+    (note,) = task_settings("door-human-v1", algorithm).notes
+    assert "own networks" in note
+    assert "CORL" in note
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "pointmaze-medium-navigate-singletask-task1-v0",
+        "antmaze-large-stitch-singletask-v0",
+        "cube-double-noisy-singletask-v0",
+        "antmaze-giant-navigate-singletask-task6-v0",
+        "antmaze-umaze-v1",
+        "hopper-medium-v2",
+    ],
+)
+def test_other_tasks_have_no_settings_and_a_note(task):
+    note = f"{task} is not a task of the paper; the defaults of drol hold"
+    assert task_settings(task, "drol") == Settings({}, {}, (note,), "none")
+
+
+def test_an_algorithm_that_is_not_in_the_paper_has_no_settings(monkeypatch):
+    monkeypatch.setitem(ALGORITHMS, "mine", ALGORITHMS["bc"])
+    assert task_settings("pen-human-v1", "mine").hyperparameters == {}
+    assert task_settings("pen-human-v1", "mine").notes == (
+        "mine is not a method of the paper; the defaults of mine hold",
+    )
+    assert family_rows("mine") == []
+
+
+def test_wrong_names_are_answered_with_what_there_is():
+    with pytest.raises(InputError, match=r"'laptop'; it must be one of paper, paper-tuned, released, released-tuned"):
+        task_settings("pen-human-v1", "drol", "laptop")
+    with pytest.raises(InputError, match="did you mean drol"):
+        task_settings("pen-human-v1", "droll")
+
+
+def test_family_rows_cover_every_task_once():
+    for algorithm in METHODS:
+        rows = family_rows(algorithm)
+        assert [row.benchmark for row in rows] == ["OGBench"] * 10 + ["D4RL"] * 18
+        assert [task for row in rows for task in row.tasks] == list(TASKS)
+        for row in rows:
+            for task in row.tasks:
+                assert row.settings == {preset: task_settings(task, algorithm, preset) for preset in PRESETS}
+
+
+def test_settings_cannot_be_reassigned():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        task_settings("pen-human-v1", "drol").source = "me"  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,0 +1,83 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from drol.data.files.hdf5 import write_hdf5
+from drol.errors import InputError
+from drol.paper.presets import TASKS
+from drol.tasks import find_source, load_task
+from drol.tasks.catalogue import find_dataset_entry
+from drol.tasks.d4rl.names import DATASET_URLS, SIZES, check_file, datasets, file_addresses, find_dataset, task_names
+
+
+def test_the_tasks_are_those_of_the_paper():
+    assert set(task_names()) == {task for task in TASKS if "singletask" not in task}
+    assert len(task_names()) == 18
+    assert all(find_source(name) == "drol.tasks.d4rl.names" for name in task_names())
+
+
+def test_file_names_are_official():
+    files = {name: url.rsplit("/", 1)[1] for name, url in DATASET_URLS.items()}
+    assert len(set(files.values())) == 18
+    assert files["antmaze-umaze-v2"] == "Ant_maze_u-maze_noisy_multistart_False_multigoal_False_sparse_fixed.hdf5"
+    assert files["antmaze-large-play-v2"] == (
+        "Ant_maze_hardest-maze_noisy_multistart_True_multigoal_False_sparse_fixed.hdf5"
+    )
+    assert files["pen-human-v1"] == "pen-human-v1.hdf5"
+    assert DATASET_URLS["door-cloned-v1"].endswith("/offline_rl/hand_dapg_v1/door-cloned-v1.hdf5")
+
+
+def test_a_dataset_is_looked_for_where_d4rl_keeps_it(tmp_path, monkeypatch):
+    monkeypatch.delenv("D4RL_DATASET_DIR", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(InputError) as caught:
+        load_task("pen-human-v1")
+    assert str(caught.value) == (
+        f"the dataset pen-human-v1.hdf5 of pen-human-v1 is not in {tmp_path}/.d4rl/datasets; "
+        "get it with `drol data download pen-human-v1`, put it there, or name a file with --dataset"
+    )
+    monkeypatch.setenv("D4RL_DATASET_DIR", str(tmp_path / "other"))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "pen-human-v1.hdf5").write_bytes(b"")
+    assert find_dataset("pen-human-v1") == tmp_path / "other" / "pen-human-v1.hdf5"
+
+
+def test_every_dataset_can_be_listed_and_fetched(tmp_path, monkeypatch):
+    monkeypatch.setenv("D4RL_DATASET_DIR", str(tmp_path))
+    entries = datasets()
+    assert [entry.name for entry in entries] == task_names()
+    for entry in entries:
+        assert entry.folder == tmp_path
+        assert not entry.present
+        assert file_addresses(entry.files[0]) == [DATASET_URLS[entry.name]]
+        assert (int(entry.observation), entry.action) == SIZES[entry.name.split("-")[0]]
+    _, entry = find_dataset_entry("door-human-v1")
+    assert entry.transitions == 6729
+    entry.path.write_bytes(b"")
+    assert find_dataset_entry("door-human-v1")[1].present
+
+
+def test_only_whole_d4rl_files_pass_the_check(tmp_path):
+    rows = {
+        "observations": np.zeros((4, 3)),
+        "actions": np.zeros((4, 2)),
+        "rewards": np.zeros(4),
+        "terminals": np.zeros(4, bool),
+        "timeouts": np.zeros(4, bool),
+    }
+    write_hdf5(tmp_path / "whole.hdf5", rows)
+    check_file(tmp_path / "whole.hdf5")
+    write_hdf5(tmp_path / "short.hdf5", rows | {"rewards": np.zeros(3)})
+    (tmp_path / "cut.hdf5").write_bytes((tmp_path / "whole.hdf5").read_bytes()[:-1000])
+    for name in ("short", "cut"):
+        with pytest.raises(InputError):
+            check_file(tmp_path / f"{name}.hdf5")
+
+
+def test_what_processes_import_is_without_jax():
+    pytest.importorskip("gymnasium_robotics")
+    code = "import sys, drol.tasks.d4rl.names, drol.tasks.d4rl.antmaze, drol.tasks.d4rl.adroit; sys.exit('jax' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,54 @@
+import gymnasium
+import pytest
+
+from drol.errors import InputError
+from drol.tasks.ogbench.collecting.recipes import COLLECTABLE, RECIPES, find_recipe
+
+
+def test_every_environment_is_one_of_ogbench():
+    import ogbench  # noqa: F401
+
+    assert {recipe.environment for recipe in RECIPES.values()} <= gymnasium.registry.keys()
+
+
+def test_names_are_those_of_the_environment_with_the_kind_of_data():
+    for name, recipe in RECIPES.items():
+        assert name.replace(f"-{recipe.kind}-", "-") == recipe.environment
+
+
+@pytest.mark.parametrize(
+    ("name", "episodes", "rows", "noise", "random_actions"),
+    [
+        ("pointmaze-medium-navigate-v0", 1000, 1001, 0.5, 0.0),
+        ("pointmaze-giant-navigate-v0", 500, 2001, 0.5, 0.0),
+        ("antmaze-large-stitch-v0", 5000, 201, 0.2, 0.0),
+        ("visual-antmaze-medium-explore-v0", 10_000, 501, 1.0, 0.0),
+        ("humanoidmaze-giant-navigate-v0", 1000, 4001, 0.2, 0.0),
+        ("antsoccer-medium-stitch-v0", 8000, 501, 0.2, 0.0),
+        ("cube-triple-play-v0", 3000, 1001, 0.1, 0.0),
+        ("scene-noisy-v0", 1000, 1001, 0.1, 0.1),
+        ("visual-puzzle-4x6-noisy-v0", 5000, 1001, 0.1, 0.2),
+    ],
+)
+def test_sizes_and_noise_are_those_of_ogbench(name, episodes, rows, noise, random_actions):
+    recipe = RECIPES[name]
+    assert (recipe.episodes, recipe.rows, recipe.noise, recipe.random_actions) == (
+        episodes,
+        rows,
+        noise,
+        random_actions,
+    )
+
+
+def test_bodies_with_legs_need_an_expert_and_nothing_else_does():
+    for name, recipe in RECIPES.items():
+        assert recipe.needs_expert == any(word in name for word in ("antmaze", "antsoccer", "humanoid")), name
+        assert recipe.visual == ("visual" in name)
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    with pytest.raises(InputError) as caught:
+        find_recipe("cube-singel-play-v0")
+    message = str(caught.value)
+    assert message.startswith(f"cannot collect 'cube-singel-play-v0'; it must be one of the {len(COLLECTABLE)} names")
+    assert message.endswith("the nearest is cube-single-play-v0")

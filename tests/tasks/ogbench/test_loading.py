@@ -1,0 +1,178 @@
+"""Files of every family become the transitions, rewards and masks that the ogbench package makes of them."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import ogbench
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drol.errors import InputError
+from drol.tasks import load_task
+from drol.tasks.ogbench.environment import make_ogbench
+from drol.tasks.ogbench.loading import read_dataset, stored_shapes
+from drol.tasks.ogbench.names import ENVIRONMENTS
+from drol.tasks.ogbench.rewards import PlaceGoal, read_goal
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # gymnasium's and glfw's, about OGBench and screens
+
+SHARED = Path(__file__).parents[4] / "shared" / "data" / "datasets"
+FAMILIES = {
+    "pointmaze-teleport": "navigate",
+    "antmaze-giant": "stitch",
+    "humanoidmaze-medium": "navigate",
+    "antsoccer-arena": "navigate",
+    "cube-double": "play",
+    "scene": "noisy",
+    "puzzle-3x3": "play",
+}
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def environment(request):
+    """An environment of a family, in which the tests choose the task."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", folder)
+        made = make_ogbench(f"{request.param}-singletask-v0")
+    made.reset(seed=0)
+    yield request.param, made
+    made.close()
+
+
+def random_file(generator, goal, shapes, rows=60) -> dict[str, np.ndarray]:
+    """Trajectories of different lengths whose states are often, not always, at the goal."""
+    arrays = {name: generator.normal(size=(rows, *shape)).astype(np.float32) for name, shape in shapes.items()}
+    arrays["actions"] = np.tanh(arrays["actions"])
+    arrays["terminals"] = generator.uniform(size=rows) < 0.15
+    arrays["terminals"][[0, -2]] = False
+    arrays["terminals"][-1] = True
+    arrays["qvel"] = np.zeros((rows, 3), np.float32)
+    if shapes["observations"] == (64, 64, 3):
+        arrays["observations"] = generator.integers(0, 256, (rows, 64, 64, 3)).astype(np.uint8)
+    if isinstance(goal, PlaceGoal):
+        place = goal.place + generator.uniform(-1, 1, (rows, 2)) * goal.radius * 1.2
+        arrays["qpos"][:, goal.column : goal.column + 2] = place
+        return arrays
+    for number, cube in enumerate(goal.cubes):
+        arrays["qpos"][:, 14 + 7 * number : 17 + 7 * number] = cube + generator.uniform(-0.03, 0.03, (rows, 3))
+    for column, position in goal.slides.items():
+        arrays["qpos"][:, column] = position + generator.uniform(-0.06, 0.06, rows)
+    if goal.buttons is not None:
+        pressed = generator.uniform(size=(rows, len(goal.buttons))) < 0.1
+        arrays["button_states"] = np.where(pressed, 1 - goal.buttons, goal.buttons)
+    return arrays
+
+
+def check_equal(dataset, expected):
+    row = np.asarray(dataset.start)
+    arrays = {name: np.asarray(getattr(dataset, name)) for name in ("observation", "action", "reward", "continues")}
+    np.testing.assert_array_equal(arrays["observation"][row], expected["observations"])
+    np.testing.assert_array_equal(arrays["observation"][row + 1], expected["next_observations"])
+    np.testing.assert_array_equal(arrays["reward"][row], expected["rewards"])
+    np.testing.assert_array_equal(arrays["continues"][row], expected["masks"])
+    np.testing.assert_array_equal(np.asarray(dataset.last)[row + 1], expected["terminals"])
+    limit = np.float32(1 - 1e-5)
+    np.testing.assert_array_equal(arrays["action"][row], np.clip(expected["actions"], -limit, limit))
+
+
+def official(name, path, environment):
+    """The training and the validation part as the ogbench package reads them."""
+    return ogbench.make_env_and_datasets(name, dataset_path=str(path), dataset_only=True, cur_env=environment)
+
+
+@pytest.mark.parametrize("visual", [False, True])
+def test_a_file_of_any_family_is_what_ogbench_makes_of_it(environment, visual, tmp_path):
+    name, made = environment
+    if visual and not ENVIRONMENTS[name].visual:
+        pytest.skip("there are no images of it")
+    for number in range(1, 6):
+        made.unwrapped._reward_task_id = number
+        made.reset(seed=0)
+        goal, shapes = read_goal(made), stored_shapes(made, visual)
+        path = tmp_path / "data.npz"
+        for target, seed in ((path, number), (tmp_path / "data-val.npz", 10 + number)):
+            np.savez_compressed(target, **random_file(np.random.default_rng(seed), goal, shapes))
+        task = f"{'visual-' * visual}{name}-{FAMILIES[name]}-singletask-task{number}-v0"
+        train, validation = official(task, path, made)
+        found = read_dataset(path, goal, shapes)
+        check_equal(found, train)
+        check_equal(read_dataset(tmp_path / "data-val.npz", goal, shapes), validation)
+        assert 0 < (train["masks"] == 0).sum() < found.size
+        assert found.frame_stack == (3 if visual else 1)
+
+
+def test_the_environment_judges_the_state_before_the_action_as_the_data_do(environment):
+    _, made = environment
+    assert made.unwrapped._success_timing == "pre"
+
+
+def test_a_file_of_another_task_is_refused(environment, tmp_path):
+    _, made = environment
+    made.reset(seed=0)
+    goal, shapes = read_goal(made), stored_shapes(made, False)
+    path = tmp_path / "data.npz"
+    np.savez(path, **random_file(np.random.default_rng(0), goal, shapes | {"observations": (7,)}))
+    with pytest.raises(InputError, match=r"data.npz cannot be used: a row of 'observations' has shape \(7,\)"):
+        read_dataset(path, goal, shapes)
+
+
+@pytest.fixture(scope="module")
+def maze():
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", folder)
+        made = make_ogbench("pointmaze-medium-singletask-task1-v0")
+    made.reset(seed=0)
+    yield made
+    made.close()
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    lengths=st.lists(st.integers(2, 9), min_size=1, max_size=6),
+    seed=st.integers(0, 1000),
+    types=st.tuples(st.sampled_from(["<f4", "<f8", ">f4", "<f2"]), st.sampled_from(["?", "u1", "<f4"])),
+    order=st.sampled_from("CF"),
+    packed=st.booleans(),
+)
+def test_any_trajectories_in_any_number_format_are_what_ogbench_makes_of_them(
+    maze, lengths, seed, types, order, packed
+):
+    goal, shapes = read_goal(maze), stored_shapes(maze, False)
+    arrays = random_file(np.random.default_rng(seed), goal, shapes, sum(lengths))
+    arrays["terminals"] = np.isin(np.arange(1, sum(lengths) + 1), np.cumsum(lengths)).astype(types[1])
+    for name in ("observations", "actions", "qpos"):
+        arrays[name] = np.asarray(arrays[name], types[0], order=order)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "data.npz"
+        for target in (path, path.with_name("data-val.npz")):
+            (np.savez_compressed if packed else np.savez)(target, **arrays)
+        expected = official("pointmaze-medium-navigate-singletask-task1-v0", path, maze)[0]
+        check_equal(read_dataset(path, goal, shapes), expected)
+
+
+def test_ends_of_trajectories_do_not_end_the_task(maze, tmp_path):
+    goal, shapes = read_goal(maze), stored_shapes(maze, False)
+    arrays = random_file(np.random.default_rng(0), goal, shapes, rows=6)
+    arrays["terminals"] = np.asarray([False, False, True, False, False, True])
+    arrays["qpos"][:] = goal.place + 10 * goal.radius
+    arrays["qpos"][4] = goal.place
+    np.savez(tmp_path / "data.npz", **arrays)
+    found = read_dataset(tmp_path / "data.npz", goal, shapes).take(np.arange(4))
+    np.testing.assert_array_equal(found.next_action_known, [1, 0, 1, 0])  # two trajectories of two transitions
+    np.testing.assert_array_equal(found.continues, [1, 1, 1, 0])  # only success ends the task
+    np.testing.assert_array_equal(found.reward, [-1, -1, -1, 0])
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the collected datasets are not beside the project")
+@pytest.mark.parametrize("name", ["antmaze-large-navigate-singletask-task3-v0", "cube-single-play-singletask-task5-v0"])
+def test_a_collected_file_is_what_ogbench_makes_of_it(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    path = SHARED / f"{name.rpartition('-singletask')[0]}-v0.npz"
+    task = load_task(name, path)
+    environment = make_ogbench(name.replace("-navigate", "").replace("-play", ""))
+    for dataset, expected in zip((task.train, task.validation), official(name, path, environment), strict=True):
+        check_equal(dataset, expected)
+    assert (task.maze is None) == name.startswith("cube")
+    environment.close()

@@ -1,0 +1,258 @@
+"""Evaluations in the background give what those in the foreground give, whatever happens on the way."""
+
+import errno
+import functools
+import itertools
+import signal
+import threading
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+from fake_environments import Walk
+from run_folders import Killed, assert_same_run, comparable
+from toys import tiny_config, tiny_task
+
+from drol import checkpoints
+from drol.checkpoints import ARRAYS, saved_steps, step_name
+from drol.errors import InputError
+from drol.evaluation.episodes import Evaluator
+from drol.runs import directory
+from drol.runs.directory import RunDirectory
+from drol.training.scheduled_evaluation import RunEvaluation
+from drol.training.trainer import Diverged, Run, train
+
+pytestmark = pytest.mark.usefixtures("quick_compile")
+
+ONLINE = {"steps": 4, "online_steps": 10, "evaluation_interval": 5}
+
+
+def run(path, task=None, background=True, quiet=True, **changes):
+    return train(tiny_config(**changes), path, task or tiny_task(), 2, quiet, background)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run in the foreground that nobody interrupted."""
+    path = tmp_path_factory.mktemp("whole") / "run"
+    run(path, background=False)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["with an environment", "by data alone", "online"])
+def test_the_background_changes_no_number(tmp_path, capsys, kind):
+    task = functools.partial(tiny_task, None if kind == "by data alone" else "healthy")
+    changes = ONLINE if kind == "online" else {}
+    expected = run(tmp_path / "foreground", task(), background=False, **changes)
+    capsys.readouterr()
+    outcome = run(tmp_path / "background", task(), quiet=False, **changes)
+    assert_same_run(tmp_path / "background", tmp_path / "foreground")
+    assert outcome.scores == expected.scores
+    last = {"with an environment": "step 12: success", "by data alone": "step 12: held-out", "online": "step 14: suc"}
+    assert last[kind] in capsys.readouterr().err
+
+
+def test_training_goes_on_during_an_evaluation_and_waits_before_the_next(whole, tmp_path, monkeypatch):
+    logged, events = threading.Event(), []
+    evaluate, log, save = RunEvaluation.evaluate, Run.log, RunEvaluation.save
+
+    def evaluate_late(self, step):
+        assert logged.wait(60)  # so the first evaluation ends only after update 4
+        evaluate(self, step)
+        events.append(("evaluated", step))
+
+    def note_log(self):
+        log(self)
+        logged.set()
+
+    def note_save(self, step, *arguments):
+        save(self, step, *arguments)
+        events.append(("saved", step))
+
+    monkeypatch.setattr(RunEvaluation, "evaluate", evaluate_late)
+    monkeypatch.setattr(Run, "log", note_log)
+    monkeypatch.setattr(RunEvaluation, "save", note_save)
+    run(tmp_path / "run")
+    assert [step for kind, step in events if kind == "evaluated"] == [0, 6, 12]
+    assert events.index(("evaluated", 0)) < events.index(("evaluated", 6)) < events.index(("evaluated", 12))
+    assert_same_run(tmp_path / "run", whole)
+
+
+def die_at_write(patch, number):
+    """Let the writes of all threads fail from this one on, as if the process had been killed there."""
+    count = itertools.count()
+
+    def dying(function):
+        def wrapped(*arguments):
+            if next(count) >= number:
+                raise Killed
+            return function(*arguments)
+
+        return wrapped
+
+    for owner, name in ((checkpoints, "write_synced"), (directory, "write_synced"), (directory, "append_row")):
+        patch.setattr(owner, name, dying(getattr(owner, name)))
+
+
+@hypothesis.given(writes=st.integers(0, 26), first=st.booleans(), second=st.booleans())
+@hypothesis.settings(max_examples=12, deadline=None)
+def test_a_run_killed_at_any_write_ends_as_if_it_had_not_been(whole, tmp_path_factory, writes, first, second):
+    path = tmp_path_factory.mktemp("killed") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        die_at_write(patch, writes)
+        with pytest.raises(Killed):
+            run(path, background=first)
+    run(path, background=second)
+    assert_same_run(path, whole)
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_an_evaluation_older_than_the_checkpoint_is_made_after_a_kill(whole, tmp_path, monkeypatch, background):
+    path = tmp_path / "run"
+    evaluate, save, killed = RunEvaluation.evaluate, Run.save, threading.Event()
+
+    def evaluate_until_killed(self, step):
+        if step == 6:
+            assert killed.wait(60)
+        evaluate(self, step)
+
+    def save_and_die(self):
+        save(self)
+        if self.step == 9:
+            self.evaluation.evaluator.cancel()
+            killed.set()
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunEvaluation, "evaluate", evaluate_until_killed)
+        patch.setattr(Run, "save", save_and_die)
+        with pytest.raises(Killed):
+            run(path)
+    assert saved_steps(path / "checkpoints")[-1] == 9
+    assert {row["step"] for row in RunDirectory(path).read_evaluations()} == {0}
+    run(path, background=background)
+    assert_same_run(path, whole)
+
+
+def test_only_the_seeds_that_lack_a_row_are_evaluated_again(whole, tmp_path, monkeypatch):
+    path, log_evaluation, played = tmp_path / "run", RunDirectory.log_evaluation, []
+
+    def log_and_die(self, row):
+        log_evaluation(self, row)
+        if (row["step"], row["seed"]) == (6, 0):
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunDirectory, "log_evaluation", log_and_die)
+        with pytest.raises(Killed):
+            run(path, background=False)
+    play = RunEvaluation.play
+    monkeypatch.setattr(
+        RunEvaluation,
+        "play",
+        lambda self, step, policy, seed: played.append((step, seed)) or play(self, step, policy, seed),
+    )
+    run(path)
+    assert played == [(6, 7), (12, 0), (12, 7)]
+    assert_same_run(path, whole)
+
+
+def test_an_error_in_the_background_ends_the_run_and_can_be_mended(whole, tmp_path, monkeypatch):
+    log_evaluation = RunDirectory.log_evaluation
+
+    def full(self, row):
+        if row["step"] == 6:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        log_evaluation(self, row)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunDirectory, "log_evaluation", full)
+        with pytest.raises(OSError, match="No space left on device"):
+            run(tmp_path / "run")
+    run(tmp_path / "run")
+    assert_same_run(tmp_path / "run", whole)
+
+
+def test_an_error_of_the_training_waits_for_the_evaluation_and_comes_first(tmp_path, monkeypatch, capsys):
+    evaluate, failing = RunEvaluation.evaluate, threading.Event()
+
+    def evaluate_late(self, step):
+        assert failing.wait(60)
+        evaluate(self, step)
+        raise ValueError("no more room")
+
+    def fail(self):
+        failing.set()
+        raise Diverged("actor_loss is not finite")
+
+    monkeypatch.setattr(RunEvaluation, "evaluate", evaluate_late)
+    monkeypatch.setattr(Run, "log", fail)
+    with pytest.raises(Diverged):
+        run(tmp_path / "run", quiet=False)
+    assert [row["step"] for row in RunDirectory(tmp_path / "run").read_evaluations()] == [0, 0]
+    assert "an evaluation failed too: no more room" in capsys.readouterr().err
+
+
+def test_sigterm_saves_a_checkpoint_first_and_then_waits_for_the_evaluation(whole, tmp_path, monkeypatch, capsys):
+    saved, advance, save, evaluate = threading.Event(), Run.advance, Run.save, RunEvaluation.evaluate
+
+    def evaluate_after_the_checkpoint(self, step):
+        assert saved.wait(60)
+        evaluate(self, step)
+
+    def advance_and_ask_to_stop(self, *arguments):
+        advance(self, *arguments)
+        signal.raise_signal(signal.SIGTERM)
+
+    def save_and_note(self):
+        save(self)
+        saved.set()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunEvaluation, "evaluate", evaluate_after_the_checkpoint)
+        patch.setattr(Run, "advance", advance_and_ask_to_stop)
+        patch.setattr(Run, "save", save_and_note)
+        outcome = run(tmp_path / "run", quiet=False)
+    assert (outcome.step, outcome.saved_step, outcome.stopped_by) == (1, 1, signal.SIGTERM)
+    assert [row["step"] for row in outcome.directory.read_evaluations()] == [0, 0]
+    assert "if it is cut off, the same command makes it again" in capsys.readouterr().err
+    run(tmp_path / "run")
+    assert_same_run(tmp_path / "run", whole)
+
+
+def test_an_interrupt_does_not_wait_for_an_environment_that_hangs(whole, tmp_path, monkeypatch):
+    """Its time would be up only after two minutes."""
+    processes = []
+    stop = Evaluator.stop
+
+    def note_and_stop(self):
+        processes.extend(process.worker[0] for process in self.processes if process.worker)
+        stop(self)
+
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Evaluator, "stop", note_and_stop)
+        patch.setattr(Run, "log", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / "run", tiny_task(make_environment=functools.partial(Walk, "hangs", 0)))
+    assert not any(process.is_alive() for process in processes)
+    run(tmp_path / "run")
+    assert_same_run(tmp_path / "run", whole)
+
+
+def test_a_damaged_policy_is_named_with_what_to_do(whole, tmp_path):
+    path = tmp_path / "run"
+    run(path, background=False, steps=3)
+    (path / "evaluations.jsonl").write_text("")
+    arrays = path / "policies" / step_name(3) / ARRAYS
+    arrays.write_bytes(arrays.read_bytes()[:-1])
+    with pytest.raises(InputError, match=r"000000003 cannot be evaluated: .* remove that folder to go on"):
+        run(path, steps=3)
+
+
+def test_validation_metrics_come_from_the_state_that_was_saved(whole):
+    rows = comparable(whole)["evaluations.jsonl"]
+    assert all(row["validation"]["candidate_divergence"] > 0 for row in rows)
+    assert len({row["validation"]["candidate_divergence"] for row in rows}) == len(rows)
