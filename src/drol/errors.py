@@ -1,5 +1,22 @@
-"""The one error that is the user's to mend."""
+"""The error for anything that the user can fix."""
+
+import difflib
+from collections.abc import Iterable
 
 
 class InputError(ValueError):
-    """What was given cannot be used; the message is one line that names what was given and what is allowed."""
+    """The input cannot be used; the message is one line that says what was given, what is allowed and what to do."""
+
+
+def unknown_name(what: str, name: str, known: Iterable[str], advice: str = "") -> InputError:
+    """Return the error for a name that nobody knows; it names the nearest one that is known.
+
+    Args:
+        what: What the name stands for, such as "algorithm".
+        name: The name that was given.
+        known: All names that would be right.
+        advice: A last sentence, such as where all names are listed.
+    """
+    nearest = difflib.get_close_matches(name, list(known), 1, cutoff=0)
+    meant = f"; did you mean {nearest[0]}?" if nearest else ";"
+    return InputError(f"unknown {what} {name!r}{meant}" + (f" {advice}" if advice else ""))

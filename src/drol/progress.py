@@ -1,15 +1,22 @@
-"""What a person sees while a run trains: a live bar in a terminal, plain lines elsewhere."""
+"""Progress that people see: a live bar in a terminal, a line now and then elsewhere, nothing when it is to be quiet."""
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+# What long work calls while it goes on: how much is done, how much there is (None: unknown), and what is done now.
+Report = Callable[[float, float | None, str], None]
+
+LINE_SECONDS = 10.0  # between two lines where there is no terminal
 
 
 def duration(seconds: float) -> str:
-    """A time as a person says it: 45 s, 3 min 20 s, 2 h 5 min."""
+    """Return a time as people say it: 45 s, 3 min 20 s, 2 h 5 min."""
     seconds = round(seconds)
     if seconds < 60:
         return f"{seconds} s"
@@ -18,27 +25,29 @@ def duration(seconds: float) -> str:
     return f"{seconds // 3600} h {seconds % 3600 // 60} min"
 
 
-class Display:
-    """Updates done, their rate, the time left and the latest score."""
+class Progress:
+    """Shows how much of some work is done, how fast it goes and how long it still takes.
 
-    def __init__(self, steps: int, first_step: int, score_name: str, quiet: bool = False):
-        self.steps, self.first_step, self.step = steps, first_step, first_step
-        self.compiled = False
-        self.score_name = score_name
+    Args:
+        title: What is going on, such as "training".
+        unit: What is counted, such as "updates".
+        scale: What a count is divided by before it is shown, such as 1e6 for bytes in MB.
+        quiet: Whether to show nothing at all.
+    """
+
+    def __init__(self, title: str, unit: str, scale: float = 1, quiet: bool = False):
+        self.title, self.unit, self.scale = title, unit, scale
         self.console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
-        self.score = ""
-        self.seconds = 0.0  # spent on updates, without evaluations
-        self.last_line = time.monotonic()
-        self.bar: Progress | None = None
+        self.done = 0.0
+        self.total: float | None = None
+        self.first: float | None = None  # what was done when the clock started
+        self.seconds = 0.0
+        self.started = self.last_line = time.monotonic()
+        self.bar: Bar | None = None
         if self.console.is_terminal and not quiet:
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(None),
-                TextColumn("{task.fields[text]}"),
-                TimeElapsedColumn(),
-            )
-            bar = self.bar = Progress(*columns, console=self.console)
-            self.line = bar.add_task("training", total=steps, completed=first_step, text="compiling")
+            columns = (TextColumn(title), BarColumn(None), TextColumn("{task.fields[text]}"), TimeElapsedColumn())
+            self.bar = Bar(*columns, console=self.console)
+            self.line = self.bar.add_task("", total=None, text="starting")
 
     def __enter__(self) -> Self:
         if self.bar:
@@ -52,30 +61,44 @@ class Display:
 
     @property
     def rate(self) -> float:
-        """Updates a second, or 0 before any were timed."""
-        return (self.step - self.first_step) / self.seconds if self.seconds else 0.0
+        """Units of work in a second; 0 before anything was timed."""
+        return (self.done - (self.first or 0)) / self.seconds if self.seconds else 0.0
 
-    def advance(self, step: int, seconds: float) -> None:
-        """Show that the updates up to `step` took some seconds; the first call compiles, so its time does not count."""
-        self.step = step
-        if self.compiled:
-            self.seconds += seconds
+    def show(self, done: float, total: float | None, what: str = "", seconds: float | None = None) -> None:
+        """Show how far the work is; the first call only starts the clock.
+
+        Args:
+            done: Units that are done.
+            total: Units that there are in all; None if nobody knows.
+            what: What is done now.
+            seconds: How long the work since the last call took, where that is not all of the time that passed.
+        """
+        now = time.monotonic()
+        self.done, self.total = done, total
+        if self.first is None:
+            self.first, self.started = done, now
         else:
-            self.compiled, self.first_step = True, step
-        left = f"{self.rate:,.0f}/s, {duration((self.steps - step) / self.rate)} left" if self.rate else "compiled"
-        text = f"{step:,}/{self.steps:,} updates, {left}{self.score}"
+            self.seconds = now - self.started if seconds is None else self.seconds + seconds
+        text = self.text(what)
         if self.bar:
-            self.bar.update(self.line, completed=step, text=text)
-        elif time.monotonic() - self.last_line > 10 or step == self.steps:
-            self.last_line = time.monotonic()
-            self.console.print(text)
+            self.bar.update(self.line, total=total, completed=done, text=text)
+        elif now - self.last_line > LINE_SECONDS or (done == total and done > self.first):
+            self.last_line = now
+            self.console.print(f"{self.title}: {text}", markup=False)
 
-    def show_score(self, step: int, scores: list[float]) -> None:
-        mean = sum(scores) / len(scores)
-        self.score = f", {self.score_name} {mean:.0f}"
-        each = f" (seeds: {', '.join(f'{score:.0f}' for score in scores)})" if len(scores) > 1 else ""
-        self.note(f"step {step:,}: {self.score_name} {mean:.1f}{each}")
+    def text(self, what: str) -> str:
+        """Return the line: counts, rate, time left, what is done now."""
+        parts = [self.count(self.done) if self.total is None else f"{self.count(self.done)}/{self.count(self.total)}"]
+        parts[0] += f" {self.unit}"
+        if self.rate:
+            parts.append(f"{self.rate / self.scale:,.{0 if self.rate >= 10 * self.scale else 1}f}/s")
+            if self.total is not None:
+                parts.append(f"{duration((self.total - self.done) / self.rate)} left")
+        return ", ".join([*parts, what] if what else parts)
+
+    def count(self, number: float) -> str:
+        return f"{number:,.0f}" if self.scale == 1 else f"{number / self.scale:,.1f}"
 
     def note(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         self.console.print(text, markup=False)

@@ -1,0 +1,72 @@
+"""What this process may use of the machine: cores, memory, and memory that jax takes over without a copy."""
+
+import contextlib
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+ALIGNMENT = 64  # bytes; jax on a CPU takes over an array that is aligned so without copying it
+
+
+def available_cores() -> int:
+    """Return the number of CPU cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def aligned(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    """Return an empty array whose memory jax can take over."""
+    size = math.prod(shape) * dtype.itemsize
+    buffer = np.empty(size + ALIGNMENT, np.uint8)
+    start = -buffer.ctypes.data % ALIGNMENT
+    return buffer[start : start + size].view(dtype).reshape(shape)
+
+
+def free_memory() -> int | None:
+    """Return the bytes that this process may still take, by the system and by its control groups; None if unknown."""
+    amounts = []
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                amounts.append(int(line.split()[1]) * 1024)
+    except (OSError, ValueError):
+        pass
+    amounts += group_memory(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
+    return max(0, min(amounts)) if amounts else None
+
+
+def group_memory(membership: Path, root: Path) -> list[int]:
+    """Return what the control groups of this process (a cluster's job, a container) and those around them leave to it.
+
+    Cached files of a group count as free: the system gives their memory back when it is needed.
+    """
+    try:
+        lines = [line.split(":", 2) for line in membership.read_text().splitlines()]
+    except OSError:
+        return []
+    amounts = []
+    for _, controllers, path in lines:
+        if controllers == "":  # version 2
+            top, most, used = root, "memory.max", "memory.current"
+        elif "memory" in controllers.split(","):
+            top, most, used = root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+        else:
+            continue
+        group = top / path.strip("/")
+        for folder in (group, *group.parents):
+            if folder.is_relative_to(top):
+                with contextlib.suppress(OSError, ValueError, KeyError):  # ValueError: no limit is the word "max"
+                    held = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+                    files = int(held["inactive_file"]) + int(held["active_file"])
+                    amounts.append(int((folder / most).read_text()) - int((folder / used).read_text()) + files)
+    return amounts
+
+
+def bytes_in_words(count: int) -> str:
+    """Return a number of bytes as people write it: 1.25 GB."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}" if count < 100 * size else f"{count / size:,.0f} {unit}"
+    return f"{count} bytes"

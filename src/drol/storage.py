@@ -1,0 +1,83 @@
+"""Files that are whole or not there at all, whatever happens while they are written."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from drol.errors import InputError
+
+
+def write_synced(path: Path, data: bytes) -> None:
+    """Write a file and wait until it is on the disk."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk, so that a renaming lasts."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_whole(path: Path, data: bytes | str) -> None:
+    """Write a file under another name and rename it, so that a reader sees the old content or the new."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        write_synced(partial, data.encode() if isinstance(data, str) else data)
+        partial.rename(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def replace_folder(partial: Path, folder: Path) -> None:
+    """Give a finished folder its name; one that has the name already is put aside first and removed last.
+
+    A kill between the two renamings leaves the old folder as `.NAME.old`; `recover_folder` gives it back its name.
+    """
+    old = folder.with_name(f".{folder.name}.old")
+    sync_folder(partial)
+    if folder.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        folder.rename(old)
+    try:
+        partial.rename(folder)
+    except OSError:
+        if old.exists():
+            old.rename(folder)
+        raise
+    sync_folder(folder.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def recover_folder(folder: Path) -> None:
+    """Undo what a kill in the middle of `replace_folder` left; call it before the folder is looked for."""
+    old = folder.with_name(f".{folder.name}.old")
+    if old.is_dir() and not folder.exists():
+        old.rename(folder)
+    else:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def exclusive(path: Path, refusal: str) -> Iterator[None]:
+    """Hold a lock file, or a folder, for this process alone; raise `InputError(refusal)` if another process has it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | (0 if path.is_dir() else os.O_CREAT), 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise InputError(refusal) from error
+    try:
+        yield
+    finally:
+        os.close(descriptor)
