@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 from drol.errors import InputError
 
@@ -42,29 +42,20 @@ def allowed_words(field: dataclasses.Field) -> str:
 
 def check_field(field: dataclasses.Field, value: Any) -> None:
     """Raise `InputError` for a value of the wrong type, outside the bounds, or not among the choices of a field."""
-    name, kind = field.name, type(field.default)
-    several = kind is tuple
-    if several and (not isinstance(value, tuple) or not value):
-        raise InputError(f"{name} is {value!r}; it must be a tuple of at least one whole number")
-    if field.metadata["choices"] is not None:
-        if value not in field.metadata["choices"] or isinstance(value, bool):
-            raise InputError(f"{name} is {value!r}; it must be {allowed_words(field)}")
-        return
-    number_kinds: Any = (int, float) if kind is float else int if several else kind
-    for number in value if several else (value,):
-        wrong_kind = not isinstance(number, number_kinds) or (isinstance(number, bool) and kind is not bool)
-        if wrong_kind:
-            words = {float: "a number", bool: "true or false"}.get(
-                kind, "a whole number" if kind in (int, tuple) else kind.__name__
-            )
-            raise InputError(f"{name} is {value!r}; it must be {words}")
-        low, high = field.metadata["minimum"], field.metadata["maximum"]
-        outside = (
-            kind is not bool
-            and kind is not str
-            and (
-                not math.isfinite(number) or (low is not None and number < low) or (high is not None and number > high)
-            )
-        )
-        if outside:
-            raise InputError(f"{name} is {value!r}; it must be {allowed_words(field)}")
+
+    def refuse(words: str) -> NoReturn:
+        raise InputError(f"{field.name} is {value!r}; it must be {words}")
+
+    kind, choices = type(field.default), field.metadata["choices"]
+    if choices is not None and (value not in choices or isinstance(value, bool)):
+        refuse(allowed_words(field))
+    if kind is tuple and (not isinstance(value, tuple) or not value):
+        refuse(KINDS[kind])
+    entry_kinds = {float: (int, float), tuple: (int,)}.get(kind, (kind,))
+    low = -math.inf if field.metadata["minimum"] is None else field.metadata["minimum"]
+    high = math.inf if field.metadata["maximum"] is None else field.metadata["maximum"]
+    for entry in value if kind is tuple else (value,):
+        if not isinstance(entry, entry_kinds) or (isinstance(entry, bool) and kind is not bool):
+            refuse(KINDS[kind])
+        if isinstance(entry, int | float) and not (math.isfinite(entry) and low <= entry <= high):
+            refuse(allowed_words(field))
