@@ -1,17 +1,17 @@
-import copy
-
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from toys import OBSERVATION_SIZE, SPEC, TINY, random_state, random_tree, tiny_config, tiny_task
 
+from drol.algorithms import BC, IFQL
 from drol.checkpoints import ARRAYS, MANIFEST, read_metadata, save_tree
 from drol.data.actions import ActionBox
+from drol.data.standardisation import Standardisation
 from drol.errors import InputError
-from drol.policy import Policy, Standardisation, save_policies
-from drol.training.trainer import train
+from drol.policy import Policy, save_policies
+from drol.runs.run import load_policy
+from drol.training.train import train
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -52,24 +52,119 @@ def test_what_the_policies_are_is_saved_with_them(folder):
     assert (metadata["task"], metadata["step"]) == ("toy", 12)
 
 
-def test_a_policy_standardises_what_it_sees(folder, stacked):
+def test_a_policy_standardises_what_it_sees(folder):
     policy = Policy.load(folder, 0)
-    observation, key = np.asarray([0.3, 0.2, -0.1]), jax.random.key(0)
+    observation = np.asarray([0.3, 0.2, -0.1])
     plain = Policy(TINY, policy.networks, Standardisation.identity(SPEC))
     standardised = (observation - np.asarray([1.0, -2.0, 0.5])) / np.asarray([2.0, 0.5, 1.0])
-    found = policy.act(observation, key)
-    np.testing.assert_allclose(found, plain.act(standardised, key), rtol=0, atol=1e-6)
-    assert not np.allclose(found, plain.act(observation, key), atol=1e-3)
+    found = policy.act(observation, seed=5)
+    np.testing.assert_allclose(found, plain.act(standardised, seed=5), rtol=0, atol=1e-6)
+    assert not np.allclose(found, plain.act(observation, seed=5), atol=1e-3)
 
 
-def test_a_batch_of_observations_and_keys_is_acted_on_row_by_row(folder):
+def test_a_batch_of_observations_is_acted_on_row_by_row_with_keys_of_their_own(folder):
     policy = Policy.load(folder)
     observations = np.random.default_rng(0).normal(size=(5, OBSERVATION_SIZE))
-    keys = jax.random.split(jax.random.key(1), 5)
-    together = policy.act(observations, keys)
+    together = policy.act(observations, seed=1)
     assert together.shape == (5, 2)
-    for row in range(5):
-        np.testing.assert_allclose(together[row], policy.act(observations[row], keys[row]), rtol=0, atol=1e-6)
+    for row, key in enumerate(jax.random.split(jax.random.key(1), 5)):
+        np.testing.assert_allclose(together[row], policy.draw(observations[row], key), rtol=0, atol=1e-6)
+    same = policy.act(np.tile(observations[0], (50, 1)), seed=1)
+    assert len(np.unique(same, axis=0)) > 40  # each row draws for itself
+
+
+@pytest.mark.parametrize("best_of", [None, 1, 3])
+def test_the_same_seed_gives_the_same_action_alone_in_a_batch_and_compiled(folder, best_of):
+    policy = Policy.load(folder, 9)
+    observation = np.asarray([0.3, 0.2, -0.1])
+    alone = policy.act(observation, 5, best_of)
+    assert alone.shape == (2,)
+    assert isinstance(alone, np.ndarray)
+    np.testing.assert_array_equal(alone, policy.act([0.3, 0.2, -0.1], seed=5, best_of=best_of))
+    np.testing.assert_array_equal(alone, policy.act(observation[None], 5, best_of)[0])
+    key = jax.random.split(jax.random.key(5), 1)[0]
+    inside = jax.jit(lambda policy, observation: policy.draw(observation, key, best_of))(policy, observation)
+    np.testing.assert_allclose(alone, inside, rtol=0, atol=1e-6)
+    assert not np.allclose(alone, policy.act(observation, 6, best_of), atol=1e-4)
+
+
+def test_each_policy_acts_with_its_own_weights_after_others_have_acted(folder):
+    observation = np.asarray([0.3, 0.2, -0.1])
+    policies = {seed: Policy.load(folder, seed) for seed in SEEDS}
+    actions = [policy.act(observation) for policy in policies.values()]
+    assert len(np.unique(np.round(actions, 4), axis=0)) == 3
+    doubled = jax.tree.map(lambda leaf: 2 * leaf, policies[4])
+    assert not np.allclose(doubled.act(observation), actions[0], atol=1e-3)
+
+
+def test_a_controller_draws_one_action_after_the_other(folder):
+    policy = Policy.load(folder, 0)
+    observation = np.asarray([0.3, 0.2, -0.1])
+    control, again, other = policy.for_control(seed=3), policy.for_control(seed=3), policy.for_control(seed=4)
+    actions = [control(observation) for _ in range(30)]
+    for step, action in enumerate(actions):
+        key = jax.random.fold_in(jax.random.key(3), step)
+        np.testing.assert_allclose(action, policy.draw(observation, key), rtol=0, atol=1e-6)
+        np.testing.assert_array_equal(action, again([0.3, 0.2, -0.1]))
+    assert len(np.unique(np.round(actions, 5), axis=0)) > 5  # many are in a corner of the box
+    assert not np.allclose([other(observation) for _ in range(30)], actions, atol=1e-4)
+
+
+def test_a_controller_takes_the_best_of_several_actions(folder):
+    policy = Policy.load(folder, 0)
+    observation = np.asarray([0.3, 0.2, -0.1])
+    best = policy.for_control(seed=0, best_of=8)(observation)
+    np.testing.assert_allclose(
+        best, policy.draw(observation, jax.random.fold_in(jax.random.key(0), 0), 8), rtol=0, atol=1e-6
+    )
+
+
+def refusal(call, *arguments, **named):
+    with pytest.raises(InputError) as caught:
+        call(*arguments, **named)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_observations_of_another_shape_or_not_finite_are_refused(folder):
+    policy = Policy.load(folder, 0)
+    control = policy.for_control()
+    for call, several in ((policy.act, ", or a batch of such"), (control, "")):
+        for wrong in ([2], [], [2, 2, 3], [2, 4]):
+            words = f"the observation has shape {wrong}; this policy takes [3]{several}"
+            assert refusal(call, np.zeros(wrong)) == words
+        assert "NaN, infinite or too large" in refusal(call, [0.0, float("nan"), 0.0])
+        assert "NaN, infinite or too large" in refusal(call, [0.0, float("inf"), 0.0])
+    assert refusal(control, np.zeros((1, 3))) == "the observation has shape [1, 3]; this policy takes [3]"
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 0.5, "0", True, None])
+def test_a_seed_that_is_none_is_refused(folder, seed):
+    policy = Policy.load(folder, 0)
+    for call in (lambda: policy.act(np.zeros(3), seed), lambda: policy.for_control(seed)):
+        assert refusal(call).startswith(f"seed is {seed!r}; it must be a whole number from 0 to")
+
+
+def initial_policy(algorithm):
+    networks = jax.jit(lambda key: algorithm.init(key, SPEC).policy)(jax.random.key(0))
+    return Policy(algorithm, networks, Standardisation.identity(SPEC))
+
+
+def test_best_of_is_refused_where_there_is_nothing_to_choose_from():
+    policy = initial_policy(BC(hidden_sizes=(8,)))
+    for call in (lambda n: policy.act(np.zeros(3), 0, n), lambda n: policy.for_control(0, n)):
+        assert "best_of is 4" in refusal(call, 4)
+        call(1)
+    for best_of in (0, -1):
+        assert f"best_of is {best_of}" in refusal(initial_policy(TINY).act, np.zeros(3), 0, best_of)
+
+
+def test_a_method_with_a_number_of_its_own_uses_it_unless_another_is_given():
+    policy = initial_policy(IFQL(hidden_sizes=(8,), num_samples=8))
+    observation = np.asarray([0.3, 0.2, -0.1])
+    own, eight, one = (policy.act(observation, 0, best_of) for best_of in (None, 8, 1))
+    np.testing.assert_array_equal(own, eight)
+    assert not np.allclose(own, one, atol=1e-4)
 
 
 def test_a_seed_that_is_not_there_is_answered_with_those_that_are(folder):
@@ -97,67 +192,31 @@ def test_a_folder_that_is_absent_or_no_policy_is_refused_in_one_line(tmp_path):
         Policy.load(tmp_path / "checkpoint")
 
 
-def test_standardisation_shifts_and_scales_and_leaves_constant_dimensions_finite():
-    observation = jnp.asarray([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0], [7.0, 7.0]])
-    found = Standardisation.of(observation)
-    np.testing.assert_allclose(found.mean, [4, 7])
-    np.testing.assert_allclose(found.deviation, [np.sqrt(5), 1], rtol=1e-6)
-    scaled = np.asarray(found(observation))
-    np.testing.assert_allclose(scaled.mean(0), [0, 0], atol=1e-6)
-    np.testing.assert_allclose(scaled.std(0), [1, 0], atol=1e-6)
-    np.testing.assert_allclose(Standardisation.of(observation, 3.0)(observation).std(0), [3, 0], atol=1e-6)
-
-
-def test_a_policy_knows_the_box_that_its_data_was_scaled_from(tmp_path):
+def test_actions_are_in_the_box_that_the_data_was_scaled_from(tmp_path):
     task = tiny_task(None, action_box=ActionBox((0.0, -10.0), (4.0, 10.0)))
     train(tiny_config(seeds=(0,), steps=1), tmp_path / "run", task, quiet=True)
     policy = Policy.load(tmp_path / "run" / "policies" / "000000001")
-    np.testing.assert_allclose(policy.in_units_of_the_data(np.asarray([-1.0, 0.5])), [0, 5])
-    plain = Policy(policy.algorithm, policy.networks, policy.standardisation)
-    np.testing.assert_allclose(plain.in_units_of_the_data(np.asarray([-1.0, 0.5])), [-1, 0.5])
+    observations = np.random.default_rng(0).normal(size=(20, 3))
+    unit = Policy(policy.algorithm, policy.networks, policy.standardisation).act(observations)
+    np.testing.assert_allclose(policy.act(observations), unit * [2, 10] + [2, 0], rtol=1e-5, atol=1e-5)
+    control = policy.for_control()(observations[0])
+    key = jax.random.fold_in(jax.random.key(0), 0)
+    unit_control = np.asarray(policy.draw(observations[0], key))
+    np.testing.assert_allclose(control, unit_control * [2, 10] + [2, 0], rtol=1e-5, atol=1e-5)
+    assert policy.act(observations).dtype == unit.dtype == np.float32
 
 
-@pytest.mark.parametrize("best_of", [1, 3])
-def test_acting_alone_in_a_program_and_in_a_batch_give_the_same_action(folder, best_of):
-    policy = Policy.load(folder, 9)
-    observation, key = np.asarray([0.3, 0.2, -0.1]), jax.random.key(5)
-    alone = policy.act(observation, key, best_of)
-    assert alone.shape == (2,)
-    inside = jax.jit(lambda policy, observation: policy.act(observation, key, best_of))(policy, observation)
-    np.testing.assert_allclose(alone, inside, rtol=0, atol=1e-6)
-    np.testing.assert_allclose(alone, policy.act([0.3, 0.2, -0.1], key, best_of), rtol=0, atol=0)
-    together = policy.act(observation[None], key[None], best_of)
-    np.testing.assert_allclose(alone, together[0], rtol=0, atol=1e-6)
-    assert policy.act_alone is policy.act_alone  # compiled once
-
-
-def test_each_policy_acts_with_its_own_weights_after_others_have_acted(folder):
-    observation, key = np.asarray([0.3, 0.2, -0.1]), jax.random.key(5)
-    policies = {seed: Policy.load(folder, seed) for seed in SEEDS}
-    alone = {seed: policy.act(observation, key) for seed, policy in policies.items()}
-    for seed, policy in policies.items():
-        np.testing.assert_allclose(alone[seed], policy.act(observation[None], key[None])[0], rtol=0, atol=1e-6)
-    doubled = jax.tree.map(lambda leaf: 2 * leaf, policies[4])
-    assert not np.allclose(doubled.act(observation, key), alone[4], atol=1e-3)
-
-
-def test_a_policy_that_acted_can_be_copied_and_mapped_over(folder):
-    observation, key = np.asarray([0.3, 0.2, -0.1]), jax.random.key(5)
-    policy = Policy.load(folder, 0)
-    action = policy.act(observation, key)
-    copied = copy.deepcopy(policy)
-    np.testing.assert_array_equal(copied.act(observation, key), action)
-    assert jax.tree.structure(copied) == jax.tree.structure(policy)
-    keys = jax.random.split(key, 4)
-    mapped = jax.vmap(lambda each: policy.act(observation, each))(keys)
-    for row in range(4):
-        np.testing.assert_allclose(mapped[row], policy.act(observation, keys[row]), rtol=0, atol=1e-6)
-
-
-def test_acting_is_called_as_a_method(folder):
-    policy = Policy.load(folder, 0)
-    assert not isinstance(policy.act, eqx.Module)  # slow to make
-    assert Policy.act.__doc__.startswith("One action in [-1, 1]")
-    observation, key = np.asarray([0.3, 0.2, -0.1]), jax.random.key(5)
-    np.testing.assert_array_equal(Policy.act(policy, observation, key), policy.act(observation, key=key, best_of=1))
-    np.testing.assert_allclose(jax.jit(policy.act)(observation, key), policy.act(observation, key), rtol=0, atol=1e-6)
+def test_a_policy_is_loaded_from_the_folder_of_its_run_or_of_its_step(tmp_path):
+    path = tmp_path / "run"
+    run = train(tiny_config(steps=2), path, tiny_task(None), quiet=True)
+    observation = np.asarray([0.3, 0.2, -0.1])
+    newest = load_policy(path).act(observation)
+    np.testing.assert_array_equal(newest, run.policy().act(observation))
+    np.testing.assert_array_equal(newest, run.policy(step=2, seed=0).act(observation))
+    np.testing.assert_array_equal(newest, load_policy(path / "policies" / "000000002").act(observation))
+    for other in (load_policy(path, step=0), load_policy(path, seed=7)):
+        assert not np.allclose(newest, other.act(observation), atol=1e-5)
+    with pytest.raises(InputError, match=r"no policy of step 1 in .*; it has 0, 2"):
+        load_policy(path, step=1)
+    with pytest.raises(InputError, match="is not a run folder"):
+        load_policy(tmp_path / "nothing")

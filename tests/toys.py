@@ -1,18 +1,34 @@
-"""Small states, batches, datasets and tasks for the tests, made with NumPy so that nothing is compiled for them."""
+"""Small states, batches, datasets and tasks for the tests, made with NumPy so that nothing is compiled for them.
 
+`train_states` and `draw_actions` compile: they are for tests that train until an answer is found.
+"""
+
+import dataclasses
 import functools
 from pathlib import Path
+from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from fake_environments import Walk
 
-from drol.algorithms.drol import DROL, Draws, DROLState
+from drol.algorithms.base import Algorithm
+from drol.algorithms.drol import DROL
+from drol.algorithms.drol_equation import DROLEquation
 from drol.algorithms.parts import trainable
+from drol.algorithms.routing import Draws
+from drol.checkpoints import step_name
+from drol.compiling import fast_jit
 from drol.data.dataset import Dataset
+from drol.data.standardisation import Standardisation
+from drol.networks.actors import LatentActor
+from drol.policy import save_policies
 from drol.runs.config import RunConfig
+from drol.runs.directory import RunDirectory
 from drol.tasks.base import Maze, Task, success_rate
+from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
 from drol.types import Spec, Transition
 
 TESTS = Path(__file__).parent
@@ -32,12 +48,12 @@ def random_tree(like, seed: int):
     return jax.tree.map(draw, like)
 
 
-def random_state(algorithm: DROL, seed: int = 0, spec: Spec = SPEC) -> DROLState:
+def random_state(algorithm: DROL | DROLEquation, seed: int = 0, spec: Spec = SPEC):
     """A state before its first update, in which no two networks are equal."""
     like = jax.eval_shape(lambda key: algorithm.init(key, spec), jax.random.key(0))
     actor = random_tree(like.actor.network, seed)
     critic = random_tree(like.critic.network, seed + 1)
-    return DROLState(trainable(actor), trainable(critic), random_tree(like.target_critic, seed + 2))
+    return type(like)(trainable(actor), trainable(critic), random_tree(like.target_critic, seed + 2))
 
 
 def random_batch(rows: int = 32, seed: int = 0) -> Transition:
@@ -59,6 +75,25 @@ def random_draws(count: int, rows: int = 32, seed: int = 1) -> Draws:
     generator = np.random.default_rng(seed)
     latent, next_latent = (generator.uniform(-1, 1, (*shape, ACTION_SIZE)) for shape in ((rows, count), (rows,)))
     return Draws(jnp.asarray(latent, jnp.float32), jnp.asarray(next_latent, jnp.float32))
+
+
+class Echo:
+    """An actor whose candidates are its latents."""
+
+    def candidates(self, observation, latent):
+        return latent
+
+
+def with_outputs_scaled(actor: LatentActor, factor: float) -> LatentActor:
+    """The actor with all of its actions multiplied by a factor."""
+    last = jax.tree.map(lambda leaf: factor * leaf, actor.network.layers[-1])
+    return eqx.tree_at(lambda tree: tree.network.layers[-1], actor, last)
+
+
+def assert_close(found, expected, tolerance=1e-6):
+    """That all arrays of two trees agree to a share of the largest entry."""
+    for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * max(1.0, np.abs(theirs).max()))
 
 
 def random_rows(lengths, seed: int = 0, observation_size: int = OBSERVATION_SIZE, action_size: int = ACTION_SIZE):
@@ -101,3 +136,41 @@ def tiny_config(**changes) -> RunConfig:
         "checkpoint_interval": 3,
     }
     return RunConfig(**(values | changes))
+
+
+def train_states(algorithm: Algorithm, dataset: Dataset, seeds: tuple[int, ...], updates: int) -> Any:
+    """The states of all seeds after these updates, the last quarter of them with a tenth of the learning rate.
+
+    Without the slow end, Adam still jumps about the answer, which hides by how much a method misses it.
+    """
+    keys = seed_keys(seeds)
+    states = init_seeds(algorithm, keys, dataset.spec)
+    totals = zero_totals(algorithm, states, dataset, keys)
+    slow = dataclasses.replace(algorithm, learning_rate=algorithm.to_dict()["learning_rate"] / 10)
+    fast_updates = updates * 3 // 4
+    states, totals = train_chunk(algorithm, states, totals, dataset, keys, 1, fast_updates)
+    return train_chunk(slow, states, totals, dataset, keys, fast_updates + 1, updates)[0]
+
+
+@fast_jit(static_argnames="count")
+def draw_actions(algorithm: Algorithm, policies: Any, observations: jax.Array, count: int) -> jax.Array:
+    """Actions [seed, observation, count, action] of the policies of all seeds."""
+    keys = jax.random.split(jax.random.key(0), count)
+
+    def draw(policy: Any, observation: jax.Array) -> jax.Array:
+        return jax.vmap(lambda key: algorithm.act(policy, observation, key))(keys)
+
+    return jax.vmap(jax.vmap(draw, (None, 0)), (0, None))(policies, observations)
+
+
+def saved_run(path: Path, config: RunConfig, steps: tuple[int, ...]) -> RunDirectory:
+    """A run folder with untrained policies of all its seeds at these steps, and nothing else."""
+    directory = RunDirectory(path)
+    path.mkdir(parents=True, exist_ok=True)
+    directory.write_config({"run": config.to_dict()})
+    keys = jax.random.split(jax.random.key(0), len(config.seeds))
+    stacked = jax.vmap(lambda key: config.algorithm.init(key, SPEC).policy)(keys)
+    for step in steps:
+        tree = (stacked, Standardisation.identity(SPEC))
+        save_policies(directory.policies / step_name(step), config.algorithm, tree, SPEC, config.seeds)
+    return directory

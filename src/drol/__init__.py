@@ -1,58 +1,77 @@
 """Offline reinforcement learning in JAX: a fixed dataset in, a fast, multimodal, one-step policy out."""
 
+# ruff: noqa: F401 (the names in the first block are for type checkers)
+
 import importlib
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from drol.algorithms import ALGORITHMS, Algorithm
-    from drol.algorithms.drol import DROL
+if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same to Python
+    from drol.algorithms import (
+        ALGORITHMS,
+        BC,
+        DROL,
+        FAWAC,
+        FBRAC,
+        FQL,
+        IFQL,
+        IQL,
+        SORL,
+        Algorithm,
+        DeFlow,
+        DROLEquation,
+        ReBRAC,
+        register_algorithm,
+    )
+    from drol.algorithms.base import hyperparameter
     from drol.data.dataset import Dataset
     from drol.data.store.episode_writer import EpisodeWriter
     from drol.errors import InputError
+    from drol.evaluation.runs import evaluate, evaluate_offline
+    from drol.experiments.report import report
+    from drol.paper.presets import settings
     from drol.policy import Policy
     from drol.runs.config import RunConfig
-    from drol.tasks import load_task
-    from drol.tasks.base import Task
-    from drol.training.trainer import train
+    from drol.runs.run import Run, load_policy, open_run
+    from drol.tasks import load_task, register_task_source
+    from drol.tasks.base import Episode, Task, task_from
+    from drol.tasks.source import TaskSource
+    from drol.training.train import train
     from drol.types import Spec, Transition
 
 __version__ = "0.1.0"
 
-# Where each public name lives; it is imported when it is first used, so that `drol --help` does not wait for jax.
-PUBLIC = {
-    "ALGORITHMS": "drol.algorithms",
-    "Algorithm": "drol.algorithms",
-    "DROL": "drol.algorithms.drol",
-    "Dataset": "drol.data.dataset",
-    "EpisodeWriter": "drol.data.store.episode_writer",
-    "InputError": "drol.errors",
-    "Policy": "drol.policy",
-    "RunConfig": "drol.runs.config",
-    "Spec": "drol.types",
-    "Task": "drol.tasks.base",
-    "Transition": "drol.types",
-    "load_task": "drol.tasks",
-    "train": "drol.training.trainer",
-}
+# Where the public names live. A name is imported when it is first used, so that `drol --help` does not wait for jax.
+MODULES = {
+    "drol.algorithms": (
+        "ALGORITHMS", "Algorithm", "BC", "DROL", "DROLEquation", "DeFlow", "FAWAC", "FBRAC", "FQL", "IFQL", "IQL",
+        "ReBRAC", "SORL", "register_algorithm",
+    ),
+    "drol.algorithms.base": ("hyperparameter",),
+    "drol.data.dataset": ("Dataset",),
+    "drol.data.store.episode_writer": ("EpisodeWriter",),
+    "drol.errors": ("InputError",),
+    "drol.evaluation.runs": ("evaluate", "evaluate_offline"),
+    "drol.experiments.report": ("report",),
+    "drol.paper.presets": ("settings",),
+    "drol.policy": ("Policy",),
+    "drol.runs.config": ("RunConfig",),
+    "drol.runs.run": ("Run", "load_policy", "open_run"),
+    "drol.tasks": ("load_task", "register_task_source"),
+    "drol.tasks.base": ("Episode", "Task", "task_from"),
+    "drol.tasks.source": ("TaskSource",),
+    "drol.training.train": ("train",),
+    "drol.types": ("Spec", "Transition"),
+}  # fmt: skip
+PUBLIC = {name: module for module, names in MODULES.items() for name in names}
 
-__all__ = [
-    "ALGORITHMS",
-    "DROL",
-    "Algorithm",
-    "Dataset",
-    "EpisodeWriter",
-    "InputError",
-    "Policy",
-    "RunConfig",
-    "Spec",
-    "Task",
-    "Transition",
-    "load_task",
-    "train",
-]
+__all__ = sorted(PUBLIC)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
     if name not in PUBLIC:
         raise AttributeError(f"module 'drol' has no attribute {name!r}")
     return getattr(importlib.import_module(PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

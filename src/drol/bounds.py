@@ -6,7 +6,13 @@ from typing import Any, NoReturn
 
 from drol.errors import InputError
 
-KINDS = {float: "a number", int: "a whole number", tuple: "whole numbers", bool: "true or false", str: "text"}
+KINDS = {
+    float: "a number",
+    int: "a whole number",
+    tuple: "one or more whole numbers",
+    bool: "true or false",
+    str: "text",
+}
 
 
 def bounds(
@@ -31,13 +37,12 @@ def allowed_words(field: dataclasses.Field) -> str:
     choices, low, high = (field.metadata[name] for name in ("choices", "minimum", "maximum"))
     if choices is not None:
         return f"one of {', '.join(map(str, choices))}"
+    lowest, highest = (f"{limit:,}" if isinstance(limit, int) else f"{limit:g}" for limit in (low or 0, high or 0))
     if low is not None and high is not None:
-        return f"from {low:g} to {high:g}"
-    if low is not None:
-        return f"at least {low:g}"
-    if high is not None:
-        return f"at most {high:g}"
-    return "true or false" if isinstance(field.default, bool) else "finite"
+        return f"from {lowest} to {highest}"
+    if low is not None or high is not None:
+        return f"at least {lowest}" if low is not None else f"at most {highest}"
+    return KINDS[bool] if isinstance(field.default, bool) else "finite"
 
 
 def check_field(field: dataclasses.Field, value: Any) -> None:

@@ -7,7 +7,6 @@ renamed, so a kill at any moment leaves the old one or the new one; the manifest
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +16,8 @@ import jax
 import numpy as np
 import safetensors.numpy
 
+from drol.storage import recover_folder, replace_folder, write_synced
+
 Tree = TypeVar("Tree")
 
 FORMAT = 1
@@ -24,7 +25,7 @@ ARRAYS, MANIFEST = "arrays.safetensors", "manifest.json"
 
 
 class DamagedCheckpoint(Exception):
-    """A checkpoint that cannot be trusted, and why."""
+    """A checkpoint cannot be trusted; the message says why."""
 
 
 def save_tree(folder: Path, tree: Any, metadata: Mapping[str, Any]) -> None:
@@ -39,33 +40,24 @@ def save_tree(folder: Path, tree: Any, metadata: Mapping[str, Any]) -> None:
     }
     manifest["manifest_sha256"] = manifest_digest(manifest)
     partial = folder.with_name(f".{folder.name}.partial")
-    old = folder.with_name(f".{folder.name}.old")
     shutil.rmtree(partial, ignore_errors=True)
     try:
         partial.mkdir(parents=True)
         write_synced(partial / ARRAYS, arrays)
         write_synced(partial / MANIFEST, json.dumps(manifest).encode())
-        sync_folder(partial)
-        if folder.exists():
-            shutil.rmtree(old, ignore_errors=True)
-            folder.rename(old)
-        partial.rename(folder)
-        sync_folder(folder.parent)
-        shutil.rmtree(old, ignore_errors=True)
+        replace_folder(partial, folder)
     except OSError:
         shutil.rmtree(partial, ignore_errors=True)
-        if old.exists() and not folder.exists():
-            old.rename(folder)
         raise
 
 
 def read_metadata(folder: Path) -> dict[str, Any]:
-    """The JSON saved with a checkpoint."""
+    """Return the JSON that was saved with a checkpoint."""
     return read_manifest(folder)["metadata"]
 
 
 def load_tree(folder: Path, like: Tree) -> Tree:
-    """The arrays of a checkpoint in the structure of `like`, whose names, shapes and types must be the same."""
+    """Load the arrays of a checkpoint into the structure of `like`; names, shapes and types must be the same."""
     manifest = read_manifest(folder)
     try:
         arrays = (folder / ARRAYS).read_bytes()
@@ -88,10 +80,16 @@ def load_tree(folder: Path, like: Tree) -> Tree:
 
 
 def newest_valid(folder: Path, like: Callable[[dict[str, Any]], Tree]) -> tuple[int, Tree | None, list[str]]:
-    """The newest checkpoint of a folder of `<step>` folders that is whole: its step, its tree, and what was skipped.
+    """Load the newest whole checkpoint of a folder of `<step>` folders.
 
-    `like` gives the expected structure from the metadata. Step 0 and no tree if there is none.
+    Args:
+        folder: The folder of checkpoints.
+        like: Returns the expected structure, given the metadata of a checkpoint.
+
+    Returns:
+        Its step, its tree, and a line for each damaged checkpoint that was skipped; step 0 and no tree if there is none.
     """
+    finish_replacements(folder)
     skipped = []
     for step in sorted(saved_steps(folder), reverse=True):
         try:
@@ -103,22 +101,31 @@ def newest_valid(folder: Path, like: Callable[[dict[str, Any]], Tree]) -> tuple[
 
 
 def saved_steps(folder: Path) -> list[int]:
-    """The steps of all checkpoints in a folder, in order."""
+    """Return the steps of all checkpoints in a folder, in order."""
     if not folder.is_dir():
         return []
     return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdigit())
 
 
+def finish_replacements(folder: Path) -> None:
+    """Give checkpoints their names back that a kill in the middle of a replacement left without."""
+    for old in folder.glob(".*.old") if folder.is_dir() else ():
+        recover_folder(folder / old.name.removeprefix(".").removesuffix(".old"))
+
+
 def step_name(step: int) -> str:
+    """Return the name of the folder of a step."""
     return f"{step:09d}"
 
 
 def named_leaves(tree: Any) -> list[tuple[str, Any]]:
+    """Return the leaves of a tree with their paths, such as `states/actor/network/layers/0/kernel`."""
     paths, _ = jax.tree_util.tree_flatten_with_path(tree)
     return [(jax.tree_util.keystr(path, simple=True, separator="/"), leaf) for path, leaf in paths]
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read the manifest of a checkpoint and check it against its own checksum."""
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
     except (OSError, ValueError) as error:
@@ -131,20 +138,6 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:
+    """Return the checksum of everything in a manifest but the checksum itself."""
     content = {name: value for name, value in manifest.items() if name != "manifest_sha256"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def write_synced(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,72 +1,27 @@
 """A trained policy: what acts, what it needs, and how it is saved."""
 
-import dataclasses
-import functools
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.core import Tracer
+from numpy.typing import ArrayLike
 
 from drol.algorithms import Algorithm, algorithm_name, find_algorithm
 from drol.checkpoints import DamagedCheckpoint, load_tree, read_metadata, save_tree
 from drol.data.actions import ActionBox
-from drol.data.images import check_standardisable
+from drol.data.standardisation import Standardisation
 from drol.errors import InputError
 from drol.types import Spec
 
 
-class Standardisation(eqx.Module):
-    """The shift and scale that observations had in training; mean 0 and deviation 1 change nothing."""
-
-    mean: Array
-    deviation: Array
-
-    def __call__(self, observation: Array) -> Array:
-        return (observation - self.mean) / self.deviation
-
-    @classmethod
-    def identity(cls, spec: Spec) -> Self:
-        return cls(jnp.zeros(spec.observation_shape), jnp.ones(spec.observation_shape))
-
-    @classmethod
-    def of(cls, observation: Array, scale: float = 1.0) -> Self:
-        """To deviation `scale` over the rows of a dataset; a constant dimension is only shifted, images are refused."""
-        check_standardisable(observation)
-        return cls.from_moments(observation.mean(0), observation.std(0), scale)
-
-    @classmethod
-    def from_moments(cls, mean: Array | np.ndarray, deviation: Array | np.ndarray, scale: float = 1.0) -> Self:
-        return cls(jnp.asarray(mean), jnp.where(deviation < 1e-6, 1.0, deviation) / scale)
-
-
-class PlainMethod:
-    """A method that Equinox does not turn into a module: to bind one takes it as long as a pass through a network."""
-
-    def __init__(self, function: Callable):
-        self.function = function
-
-    def __get__(self, instance: Any, owner: type) -> Callable:
-        return self.function if instance is None else functools.partial(self.function, instance)
-
-
-Function = TypeVar("Function", bound=Callable)
-
-
-def plain_method(function: Function) -> Function:
-    return cast(Function, PlainMethod(function))
-
-
 class Policy(eqx.Module):
-    """Acts on observations as the environment gives them.
+    """Acts on observations as the environment or the robot gives them.
 
-    >>> policy = Policy.load("runs/.../policies/000030000", seed=0)        # doctest: +SKIP
-    >>> action = policy.act(observation, jax.random.key(0))                # doctest: +SKIP
+    `act` is for people and scripts; `for_control` for a loop that has to be fast; `draw` for compiled code.
     """
 
     algorithm: Algorithm
@@ -74,71 +29,123 @@ class Policy(eqx.Module):
     standardisation: Standardisation
     action_box: ActionBox | None = eqx.field(static=True, default=None)  # of the data, where it was scaled
 
-    @plain_method
-    def act(self, observation: Array | np.ndarray, key: Array, best_of: int = 1) -> Array:
-        """One action in [-1, 1] for one observation [observation], or one each for a batch of them and of keys."""
-        if not isinstance(observation, jax.Array):
-            observation = np.asarray(observation)
-        if key.ndim == 0 and self.act_alone is not None:
-            return self.act_alone(observation, key, best_of)
-        return act_with(self, observation, key, best_of)
+    def act(self, observation: ArrayLike, seed: int = 0, best_of: int | None = None) -> np.ndarray:
+        """Return an action in the units of the data.
 
-    @functools.cached_property
-    def act_alone(self) -> Callable[[Array | np.ndarray, Array, int], Array] | None:
-        """`act` for one observation with the weights as constants; None while the weights are being traced.
+        Args:
+            observation: One observation, or a batch of them along a first axis.
+            seed: What is drawn depends on it: the same seed gives the same action.
+            best_of: Actions to draw, of which the critic chooses the best; the method's own number if None.
 
-        Handing the weights over at every call would cost as much as the network itself.
+        Returns:
+            One action [action], or one for each observation of a batch [batch, action].
+
+        Example:
+            >>> import drol
+            >>> policy = drol.load_policy("runs/demo")  # doctest: +SKIP
+            >>> policy.act([0.0, 0.0], seed=0).shape  # doctest: +SKIP
+            (2,)
         """
-        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(self)):
-            return None
-        return jax.jit(functools.partial(draw_action, self), static_argnums=2)
+        shape = self.standardisation.mean.shape
+        values = check_observation(np.asarray(observation), shape, batch=True)
+        single = values.shape == shape
+        values = values[None] if single else values
+        keys = jax.random.split(check_seed(seed), len(values))
+        actions = self.in_units_of_the_data(draw_batch(self, values, keys, self.algorithm.check_best_of(best_of)))
+        return actions[0] if single else actions
 
-    def __getstate__(self) -> dict[str, Any]:
-        """The fields alone: a copy compiles for itself."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+    def for_control(self, seed: int = 0, best_of: int | None = None) -> "ControlPolicy":
+        """Return the policy compiled for one observation at a time, with a random state of its own.
 
-    def in_units_of_the_data(self, action: Array | np.ndarray) -> np.ndarray:
-        """Actions in [-1, 1] as the robot takes them: in the box that the data's actions lived in."""
-        return np.asarray(action) if self.action_box is None else self.action_box.from_unit(np.asarray(action))
+        Args:
+            seed: Two controllers with the same seed draw the same actions in the same order.
+            best_of: Actions to draw, of which the critic chooses the best; the method's own number if None.
+
+        Returns:
+            A function from an observation to an action in the units of the data, ready to be called: it is compiled.
+        """
+        return ControlPolicy(self, seed, best_of)
+
+    def draw(self, observation: Array, key: Array, best_of: int | None = None) -> Array:
+        """Draw one action in [-1, 1] for one observation; may be traced, batched and compiled."""
+        standardised = self.standardisation(jnp.asarray(observation, jnp.float32))
+        return self.algorithm.act(self.networks, standardised, key, best_of)
+
+    def draw_each(self, observations: Array | np.ndarray, keys: Array, best_of: int | None = None) -> Array:
+        """Draw one action in [-1, 1] for each observation and key of a batch; may be traced and compiled."""
+        return jax.vmap(lambda observation, key: self.draw(observation, key, best_of))(observations, keys)
+
+    def in_units_of_the_data(self, action: ArrayLike) -> np.ndarray:
+        """Return actions in [-1, 1] as the robot takes them: in the box that the data's actions lived in."""
+        unit = np.asarray(action)
+        return unit if self.action_box is None else self.action_box.from_unit(unit).astype(np.float32)
 
     @classmethod
-    def load(cls, folder: Path | str, seed: int | None = None, algorithm: type[Algorithm] | None = None) -> Self:
-        """Read a folder of `policies/` in a run; `seed` chooses one of a run with several."""
-        folder = Path(folder)
-        try:
-            metadata = read_metadata(folder)
-            spec = Spec(tuple(metadata["observation_shape"]), metadata["action_size"])
-            kind = algorithm or find_algorithm(metadata["algorithm"])
-            built = kind.from_dict(metadata["hyperparameters"])
-            seeds = tuple(metadata["seeds"])
-            if seed is not None and seed not in seeds:
-                raise InputError(f"seed {seed} is not in {folder}; it has {' '.join(map(str, seeds))}")
+    def load(cls, folder: Path | str, seed: int | None = None, algorithm: type[Algorithm] | None = None) -> "Policy":
+        """Load one policy of a folder of `policies/` in a run; `drol.load_policy` takes the run itself.
 
-            def skeleton(key: Array) -> Any:
-                return jax.vmap(lambda key: built.init(key, spec).policy)(jax.random.split(key, len(seeds)))
+        Args:
+            folder: The folder of one step.
+            seed: The seed that trained it; the first if None.
+            algorithm: The class of its algorithm, where that is neither built in nor registered.
 
-            like = (jax.eval_shape(skeleton, jax.random.key(0)), Standardisation.identity(spec))
-            networks, standardisation = load_tree(folder, like)
-        except KeyError as error:
-            raise InputError(f"{folder} does not hold a policy; it lacks {error}") from error
-        except DamagedCheckpoint as error:
-            raise InputError(f"the policy in {folder} cannot be used: {error}") from error
-        index = seeds.index(seed) if seed is not None else 0
-        box = ActionBox(*map(tuple, metadata["action_box"])) if metadata.get("action_box") else None
-        return cls(built, jax.tree.map(lambda leaf: leaf[index], networks), standardisation, box)
+        Returns:
+            The policy.
+        """
+        policies = load_policies(Path(folder), algorithm)
+        if seed is not None and seed not in policies:
+            raise InputError(f"seed {seed} is not in {folder}; it has {' '.join(map(str, policies))}")
+        return next(iter(policies.values())) if seed is None else policies[seed]
 
 
-def draw_action(policy: Policy, observation: Array | np.ndarray, key: Array, best_of: int) -> Array:
-    observation = policy.standardisation(jnp.asarray(observation, jnp.float32))
-    return policy.algorithm.act(policy.networks, observation, key, best_of)
+class ControlPolicy:
+    """A policy for a control loop: one observation in, one action out, nothing compiled on the way.
+
+    The networks are constants of the compiled program: handing them over at every call would take as long as the
+    network itself.
+    """
+
+    def __init__(self, policy: Policy, seed: int = 0, best_of: int | None = None):
+        self.policy = policy
+        self.shape = policy.standardisation.mean.shape
+        count, key = policy.algorithm.check_best_of(best_of), check_seed(seed)
+
+        def act(observation: Array, step: Array) -> Array:
+            return policy.draw(observation, jax.random.fold_in(key, step), count)
+
+        self.compiled = jax.jit(act).lower(np.zeros(self.shape, np.float32), np.uint32(0)).compile()
+        self.step = 0  # actions drawn so far
+
+    def __call__(self, observation: ArrayLike) -> np.ndarray:
+        """Return the action [action] for an observation, in the units of the data."""
+        values = check_observation(np.asarray(observation), self.shape)
+        action = self.compiled(values, np.uint32(self.step))
+        self.step += 1
+        return self.policy.in_units_of_the_data(action)
+
+
+def check_observation(values: np.ndarray, shape: tuple[int, ...], batch: bool = False) -> np.ndarray:
+    """Return an observation [*shape], or a batch of them, as float32; refuse other shapes and what is not finite."""
+    if values.shape != shape and not (batch and values.shape[1:] == shape and values.ndim == len(shape) + 1):
+        several = ", or a batch of such" if batch else ""
+        raise InputError(f"the observation has shape {list(values.shape)}; this policy takes {list(shape)}{several}")
+    values = values.astype(np.float32)
+    if not np.isfinite(values).all():
+        raise InputError("the observation has values that are NaN, infinite or too large; every value must be finite")
+    return values
+
+
+def check_seed(seed: int) -> Array:
+    """Return the key of a seed; refuse what is none."""
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or not 0 <= seed < 2**32:
+        raise InputError(f"seed is {seed!r}; it must be a whole number from 0 to {2**32 - 1}")
+    return jax.random.key(int(seed))
 
 
 @eqx.filter_jit
-def act_with(policy: Policy, observation: Array | np.ndarray, key: Array, best_of: int) -> Array:
-    """An action for each observation and key, or for one; compiled once for all policies of the same shape."""
-    if key.ndim == 0:
-        return draw_action(policy, observation, key, best_of)
-    return jax.vmap(lambda each, key: draw_action(policy, each, key, best_of))(observation, key)
+def draw_batch(policy: Policy, observations: Array | np.ndarray, keys: Array, best_of: int) -> Array:
+    """Draw an action for each observation and key; compiled once for all policies of the same shape."""
+    return policy.draw_each(observations, keys, best_of)
 
 
 def save_policies(
@@ -149,7 +156,7 @@ def save_policies(
     seeds: tuple[int, ...],
     **metadata: Any,
 ) -> None:
-    """Save the stacked policies of all seeds of a run."""
+    """Save the networks [seed, ...] of all seeds and their standardisation, with what it takes to load them."""
     save_tree(
         folder,
         tree,
@@ -162,3 +169,34 @@ def save_policies(
             **metadata,
         },
     )
+
+
+def load_policies(folder: Path, algorithm: type[Algorithm] | None = None) -> dict[int, Policy]:
+    """Load what `save_policies` saved: a policy for each seed.
+
+    Args:
+        folder: The folder.
+        algorithm: The class of their algorithm, where that is neither built in nor registered.
+    """
+    try:
+        metadata = read_metadata(folder)
+        spec = Spec(tuple(metadata["observation_shape"]), metadata["action_size"])
+        built = (algorithm or find_algorithm(metadata["algorithm"])).from_dict(metadata["hyperparameters"])
+        seeds = tuple(metadata["seeds"])
+
+        def skeleton(key: Array) -> Any:
+            return jax.vmap(lambda key: built.init(key, spec).policy)(jax.random.split(key, len(seeds)))
+
+        like = (jax.eval_shape(skeleton, jax.random.key(0)), Standardisation.identity(spec))
+        networks, standardisation = load_tree(folder, like)
+        box = ActionBox(*map(tuple, metadata["action_box"])) if metadata.get("action_box") else None
+    except KeyError as error:
+        raise InputError(f"{folder} does not hold a policy; it lacks {error}") from error
+    except DamagedCheckpoint as error:
+        raise InputError(
+            f"the policy in {folder} cannot be used: {error}; remove that folder to go on without it"
+        ) from error
+    return {
+        seed: Policy(built, jax.tree.map(lambda leaf, i=index: leaf[i], networks), standardisation, box)
+        for index, seed in enumerate(seeds)
+    }

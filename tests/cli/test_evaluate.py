@@ -1,15 +1,11 @@
 """`drol evaluate` as it is typed."""
 
-import jax
 import pytest
-from toys import SPEC, TINY, tiny_config, tiny_task
+from toys import saved_run, tiny_config, tiny_task
 
-from drol.checkpoints import step_name
 from drol.cli.main import main
 from drol.evaluation import fitted_q
-from drol.evaluation import offline as offline_evaluation
-from drol.policy import Standardisation, save_policies
-from drol.runs.directory import RunDirectory
+from drol.runs import run as run_module
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -19,25 +15,19 @@ MISTAKES = {
     "every step played": (["--every-step"], "--every-step needs --offline"),
     "updates played": (["--updates", "5"], "--updates needs --offline"),
     "a discount played": (["--discount", "0.9"], "--discount needs --offline"),
-    "two steps": (["--offline", "--every-step", "--step", "6"], "--step 6 and --every-step exclude each other"),
+    "two steps": (["--offline", "--every-step", "--step", "6"], "step 6 and every_step exclude each other"),
     "no step": (["--offline", "--step", "5"], "no policy of step 5"),
     "a discount of one": (["--offline", "--discount", "1"], "the discount is 1.0; offline evaluation needs one of"),
-    "no updates": (["--offline", "--updates", "0"], "updates is 0 and best_of is 1; both must be at least 1"),
+    "no updates": (["--offline", "--updates", "0"], "updates is 0; it must be a whole number of at least 1"),
 }
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    monkeypatch.setattr(offline_evaluation, "load_task", lambda name, dataset: tiny_task(environment=None))
+    monkeypatch.setattr(run_module, "load_task", lambda name, dataset: tiny_task(environment=None))
     monkeypatch.setattr(fitted_q, "START_UPDATES", 20)
     monkeypatch.setenv("DROL_CACHE_DIR", str(tmp_path / "cache"))
-    directory = RunDirectory(tmp_path / "run")
-    directory.path.mkdir()
-    directory.write_config({"run": tiny_config(seeds=(3,)).to_dict()})
-    stacked = jax.vmap(lambda key: TINY.init(key, SPEC).policy)(jax.random.split(jax.random.key(0), 1))
-    for step in (0, 6):
-        save_policies(directory.policies / step_name(step), TINY, (stacked, Standardisation.identity(SPEC)), SPEC, (3,))
-    return directory
+    return saved_run(tmp_path / "run", tiny_config(seeds=(3,)), (0, 6))
 
 
 @pytest.mark.parametrize(("flags", "message"), MISTAKES.values(), ids=MISTAKES)
@@ -46,7 +36,7 @@ def test_a_mistake_is_one_line_and_writes_nothing(run, flags, message, capsys):
     printed = capsys.readouterr()
     assert message in printed.err
     assert printed.err.count("\n") == 1
-    assert not run.offline.exists()
+    assert not run.offline_file.exists()
 
 
 def test_the_table_has_a_line_for_each_policy_and_the_rows_are_written(run, capsys):
@@ -56,13 +46,13 @@ def test_the_table_has_a_line_for_each_policy_and_the_rows_are_written(run, caps
     assert titles.split()[:2] == ["step", "seed"]
     assert (first.split()[:2], last.split()[:2]) == (["0", "3"], ["6", "3"])
     assert len(first) == len(titles) == len(last)
-    assert where == f"written to {run.offline}"
+    assert where == f"written to {run.offline_file}"
     rows = run.read_offline_evaluations()
-    assert f"{rows[1]['value']:.2f}" in last.split()
+    assert f"{rows[1].figures['value']:.2f}" in last.split()
 
 
 def test_data_that_was_trained_on_is_called_so(run, capsys, monkeypatch):
     task = tiny_task(environment=None, validation=None)
-    monkeypatch.setattr(offline_evaluation, "load_task", lambda name, dataset: task)
+    monkeypatch.setattr(run_module, "load_task", lambda name, dataset: task)
     assert main(["evaluate", str(run.path), "--offline", "--updates", "3"]) == 0
     assert capsys.readouterr().out.startswith("on data that the policy was trained on (there is no other)")

@@ -22,19 +22,23 @@ def test_version_is_printed(capsys):
 
 
 MISTAKES = {
-    "unknown command": (["trian"], "unknown command 'trian'; did you mean train?"),
+    "unknown command": (["trian"], "unknown command of `drol` 'trian'; did you mean train?"),
     "unknown task": (
         ["train", "pointmaze-medium-navigate-singeltask-task1-v0"],
-        "unknown task 'pointmaze-medium-navigate-singeltask-task1-v0'; the nearest of",
+        "unknown task 'pointmaze-medium-navigate-singeltask-task1-v0'; did you mean",
     ),
     "data that was not imported": (
         ["train", "files/gripper"],
         "unknown task 'files/gripper'; make it with: drol data import FILE... --out gripper",
     ),
     "unknown algorithm": (["train", "--algorithm", "droll"], "unknown algorithm 'droll'; did you mean drol?"),
-    "no steps": (["train", "--steps", "0"], "steps is 0; it must be a whole number of at least 1"),
-    "no candidates": (["train", "--num-candidates", "0"], "num_candidates is 0; it must be at least 1"),
+    "no steps": (["train", "--steps", "0"], "steps is 0; it must be from 1 to"),
+    "no candidates": (["train", "--num-candidates", "0"], "num_candidates is 0; it must be from 1 to"),
     "half a candidate": (["train", "--num-candidates", "2.5"], "--num-candidates: '2.5' is not a whole number"),
+    "a discount above 1": (["train", "--discount", "1.5"], "discount is 1.5; it must be from 0 to 1"),
+    "an infinite rate": (["train", "--learning-rate", "inf"], "learning_rate is inf; it must be from 0 to 1"),
+    "no module to import": (["train", "--import"], "--import needs the name of a module"),
+    "a module that is not there": (["train", "--import", "no_such"], "there is no module 'no_such' here or installed"),
     "a seed twice": (["train", "--seeds", "1", "2", "1"], "seeds 1 2 1 has duplicates"),
     "a misspelt flag": (["train", "--bc-wieght", "3"], "unknown argument '--bc-wieght'; did you mean --bc-weight?"),
     "a word for a number": (["train", "--bc-weight", "much"], "--bc-weight: 'much' is not a number"),
@@ -43,7 +47,7 @@ MISTAKES = {
     "not a run": (["evaluate", "no/such"], "no/such is not a run folder"),
     "not a run to report": (["report", "no/such"], "no/such is not a run folder"),
     "an unknown dataset": (["data", "collect", "antmaze-x"], "cannot collect 'antmaze-x'; it must be one of"),
-    "an unknown data command": (["data", "colect"], "unknown command 'colect' of `drol data`"),
+    "an unknown data command": (["data", "colect"], "unknown command of `drol data` 'colect'; did you mean collect?"),
 }
 
 

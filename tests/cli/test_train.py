@@ -1,5 +1,6 @@
 """`drol train` and the commands that follow it, end to end on the embedded maze with tiny networks."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import pytest
 
 from drol.cli.main import main
 from drol.cli.train import parse
+from drol.errors import InputError
 
 NETWORKS = ["--hidden-sizes", "16", "16", "--batch-size", "32", "--num-candidates", "2"]
 TINY = ["--preset", "laptop", *NETWORKS, "--evaluation-episodes", "1"]
@@ -41,7 +43,11 @@ def test_defaults_are_the_papers_and_the_laptop_preset_is_small():
     assert laptop.algorithm.hidden_sizes == (128, 128, 128)
     assert laptop.standardise_observations
     flagged, _ = parse(["--preset", "laptop", "--bc-weight", "7"])
-    assert flagged.algorithm.bc_weight == 7
+    assert flagged.algorithm == dataclasses.replace(laptop.algorithm, bc_weight=7.0)
+    with pytest.raises(InputError, match="unknown argument '--alpha'"):  # DROL has no such weight, drol-equation has
+        parse(["--preset", "laptop", "--alpha", "7"])
+    equation, _ = parse(["--preset", "laptop", "--algorithm", "drol-equation", "--alpha", "7"])
+    assert equation.algorithm.alpha == 7
 
 
 def test_where_evaluations_happen_is_no_part_of_the_run():
@@ -76,9 +82,7 @@ def test_another_run_in_the_same_folder_is_refused(run_folder, capsys):
     assert (run_folder / "config.json").read_bytes() == before
 
 
-def test_processes_that_cannot_meet_and_devices_that_are_not_there_are_refused(tmp_path, capsys):
-    assert main(["train", *TINY, "--process-count", "2", "--out", str(tmp_path / "run")]) == 2
-    assert "--process-count and --process-index need --coordinator HOST:PORT" in capsys.readouterr().err
+def test_devices_that_are_not_there_are_refused(tmp_path, capsys):
     assert main(["train", *TINY, "--devices", "9", "--out", str(tmp_path / "run")]) == 2
     assert "--devices is 9; it must be from 1 to 1" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()

@@ -8,15 +8,10 @@ from drol.cli import train as command
 from drol.cli.main import main
 from drol.cli.train import parse
 from drol.errors import InputError
-from drol.runs.config import PRESETS, RunConfig
+from drol.paper.presets import LAPTOP_RUN, preset_settings
+from drol.runs.config import RunConfig
 
 GIANT = "antmaze-giant-navigate-singletask-v0"
-
-
-@pytest.fixture
-def any_task(monkeypatch):
-    """Accept tasks whose source is not installed; only the parsing is of interest."""
-    monkeypatch.setattr(command, "find_source", lambda name: "nowhere")
 
 
 def test_the_task_brings_its_settings():
@@ -28,9 +23,9 @@ def test_the_task_brings_its_settings():
     ("preset", "candidates"), [("paper", 16), ("paper-tuned", 1), ("released", 16), ("released-tuned", 1)]
 )
 def test_presets_choose_the_column(preset, candidates):
-    config, parsed = parse([GIANT, "--preset", preset])
+    config, _ = parse([GIANT, "--preset", preset])
     assert config.algorithm.num_candidates == candidates
-    assert parsed.notes == ()
+    assert preset_settings(GIANT, DROL, preset).notes == ()
 
 
 def test_flags_win():
@@ -41,27 +36,28 @@ def test_flags_win():
     )
 
 
-def test_d4rl_trains_half_as_long(any_task):
+def test_d4rl_trains_half_as_long():
     assert parse(["door-human-v1"])[0].steps == 500_000
     assert parse(["door-human-v1", "--steps", "9"])[0].steps == 9
 
 
-def test_baselines_have_their_own(any_task):
+def test_baselines_have_their_own():
     config, _ = parse(["cube-double-play-singletask-v0", "--algorithm", "iql"])
     assert config.algorithm == IQL(alpha=0.3, expectile=0.9, discount=0.99, hidden_sizes=(256,) * 4)
 
 
 def test_a_task_outside_the_paper_has_the_defaults_and_a_note():
-    config, parsed = parse([])
+    config, _ = parse([])
     assert config == RunConfig(DROL())
-    assert parsed.notes == (f"{config.task} is not a task of the paper; the defaults of drol hold",)
+    notes = preset_settings(config.task, DROL, "paper").notes
+    assert notes == (f"{config.task} is not a task of the paper; the defaults of drol hold",)
 
 
 @pytest.mark.parametrize("task", ["pointmaze-medium-navigate-singletask-task1-v0", GIANT])
 def test_the_laptop_preset_does_not_depend_on_the_task(task):
-    config, parsed = parse([task, "--preset", "laptop"])
-    assert config == RunConfig(DROL(**DROL.presets["laptop"]), task=task, **PRESETS["laptop"])
-    assert parsed.notes == ()
+    config, _ = parse([task, "--preset", "laptop"])
+    assert config == RunConfig(DROL(**DROL.presets["laptop"]), task=task, **LAPTOP_RUN)
+    assert preset_settings(task, DROL, "laptop").notes == ()
 
 
 def test_an_unknown_preset_is_answered_with_those_there_are():
@@ -69,7 +65,7 @@ def test_an_unknown_preset_is_answered_with_those_there_are():
         parse(["--preset", "papr"])
 
 
-def test_notes_are_lines_on_stderr_before_training(any_task, capsys, monkeypatch, tmp_path):
+def test_notes_are_lines_on_stderr_before_training(capsys, monkeypatch, tmp_path):
     class Stop(Exception):
         pass
 

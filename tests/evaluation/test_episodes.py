@@ -7,11 +7,10 @@ import pytest
 from fake_environments import Stripes, Walk, short_pointmaze
 from toys import SPEC, TINY, random_state
 
-from drol.errors import InputError
-from drol.evaluation.episodes import Cancelled, Evaluator, evaluate_run, suitable_processes
-from drol.policy import Policy, Standardisation
-from drol.runs.directory import RunDirectory
-from drol.tasks.ogbench.environment import stack_frames
+from drol.data.standardisation import Standardisation
+from drol.evaluation.episodes import Cancelled, Evaluator, suitable_processes
+from drol.policy import Policy
+from drol.tasks.frames import stack_frames
 from drol.types import Spec
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -60,7 +59,7 @@ def test_an_episode_is_the_one_that_its_seed_gives_when_played_by_hand(policy, h
         positions, total, done, step = [observation[:2]], 0.0, False, 0
         while not done:
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), seed), step)
-            observation, reward, _, done, info = environment.step(np.asarray(policy.act(observation, key)))
+            observation, reward, _, done, info = environment.step(np.asarray(policy.draw(observation, key)))
             positions.append(observation[:2])
             total += reward
             step += 1
@@ -215,16 +214,9 @@ def test_an_environment_of_pictures_is_played_with_stacked_frames():
         while not done:
             frames = [*(frames or [picture] * 2), picture][-3:]
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), seed), step)
-            action = np.asarray(policy.act(np.concatenate(frames, -1), key))
+            action = np.asarray(policy.draw(np.concatenate(frames, -1), key))
             picture, reward, _, done, info = environment.step(action)
             total += reward
             step += 1
         assert (expected.length, expected.success) == (step, info["success"])
         assert expected.total_reward == total
-
-
-def test_best_of_is_refused_for_a_policy_that_draws_nothing(tmp_path):
-    directory = RunDirectory(tmp_path)
-    directory.write_config({"run": {"algorithm": {"name": "bc"}, "seeds": [0]}})
-    with pytest.raises(InputError, match="best_of is 4, but bc acts with its mean"):
-        evaluate_run(directory, episodes=1, best_of=4)

@@ -10,6 +10,7 @@ from toys import SPEC, random_rows, tiny_task
 
 from drol.algorithms.base import Algorithm, hyperparameter
 from drol.data.dataset import Dataset
+from drol.data.standardisation import Standardisation
 from drol.data.trajectories import split
 from drol.evaluation import fitted_q
 from drol.evaluation.fitted_q import (
@@ -21,7 +22,7 @@ from drol.evaluation.fitted_q import (
     policy_values,
     prepare,
 )
-from drol.policy import Policy, Standardisation
+from drol.policy import Policy
 
 DISCOUNT = 0.8
 
@@ -48,7 +49,7 @@ class Constant(Algorithm):
     def update(self, state, batch, key):
         raise NotImplementedError
 
-    def act(self, policy, observation, key, best_of=1):
+    def act(self, policy, observation, key, best_of=None):
         return jnp.full(2, self.action)
 
 
@@ -110,7 +111,7 @@ def test_an_action_is_drawn_for_each_next_state_and_none_is_lost_in_the_last_chu
         batch_size: int = hyperparameter(8, "transitions")
         init = update = Constant.init
 
-        def act(self, policy, observation, key, best_of=1):
+        def act(self, policy, observation, key, best_of=None):
             return observation[:2]
 
     policy = Policy(Seen(), (), Standardisation.identity(SPEC))

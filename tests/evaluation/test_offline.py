@@ -1,5 +1,4 @@
 import dataclasses
-import json
 
 import jax
 import numpy as np
@@ -7,24 +6,16 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toys import SPEC, TINY, random_rows, tiny_config, tiny_task
+from toys import SPEC, random_rows, tiny_task
 
 from drol.algorithms import ALGORITHMS
-from drol.checkpoints import step_name
 from drol.data.dataset import Dataset
-from drol.data.trajectories import split
+from drol.data.standardisation import Standardisation
 from drol.errors import InputError
 from drol.evaluation import fitted_q
-from drol.evaluation import offline as offline_evaluation
-from drol.evaluation.offline import (
-    Calibration,
-    OfflineEvaluator,
-    evaluate_run_offline,
-    own_critic,
-    rank_correlation,
-)
-from drol.policy import Policy, Standardisation, save_policies
-from drol.runs.directory import RunDirectory
+from drol.evaluation.held_out import split
+from drol.evaluation.offline import Calibration, OfflineEvaluator, OwnCritics, rank_correlation
+from drol.policy import Policy
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 FIGURES = {
@@ -32,7 +23,7 @@ FIGURES = {
     "value", "value_low", "value_high", "value_rank", "value_bias",
 }  # fmt: skip
 OWN = {"own_value", "own_rank", "own_bias"}
-WITHOUT_OWN = {"bc", "iql", "rebrac", "sorl"}  # no critic in the policy, or one that asks for more than an action
+WITHOUT_OWN = {"bc", "iql", "rebrac"}  # no critic in the policy
 
 
 def initial_policy(name: str) -> Policy:
@@ -81,10 +72,8 @@ def test_the_own_critic_sees_the_observations_that_it_was_trained_on():
     policy = initial_policy("drol")
     shifted = Policy(policy.algorithm, policy.networks, Standardisation(np.full(3, 2.0), np.full(3, 0.5)))
     observation, action = np.asarray([[0.3, 1.0, -2.0]]), np.asarray([[0.5, -0.5]])
-    critic = own_critic(shifted, 2)
-    assert critic is not None
     expected = policy.networks.critic((observation - 2) / 0.5, action)
-    np.testing.assert_allclose(critic(observation, action), expected, rtol=1e-5)
+    np.testing.assert_allclose(OwnCritics(shifted)(observation, action), expected, rtol=1e-5)
 
 
 @settings(max_examples=50, deadline=None)
@@ -122,44 +111,3 @@ def test_calibration_says_nothing_where_no_return_is_known():
 def test_a_discount_without_a_value_is_refused(discount):
     with pytest.raises(InputError, match="the discount is"):
         OfflineEvaluator(tiny_task(), discount)
-
-
-@pytest.fixture
-def directory(tmp_path, monkeypatch):
-    """A run of two seeds with three saved policies, on a task without an environment."""
-    monkeypatch.setattr(offline_evaluation, "load_task", lambda name, dataset: tiny_task(environment=None))
-    directory = RunDirectory(tmp_path)
-    directory.write_config({"run": tiny_config().to_dict()})
-    stacked = jax.vmap(lambda key: TINY.init(key, SPEC).policy)(jax.random.split(jax.random.key(0), 2))
-    for step in (0, 6, 12):
-        tree = (stacked, Standardisation.identity(SPEC))
-        save_policies(directory.policies / step_name(step), TINY, tree, SPEC, (0, 7))
-    return directory
-
-
-def test_the_rows_of_a_run_are_recorded_and_a_repeated_one_replaces_the_first(directory):
-    rows = list(evaluate_run_offline(directory, updates=3))
-    assert [(row["step"], row["seed"]) for row in rows] == [(12, 0), (12, 7)]
-    assert rows[0]["discount"] == TINY.discount
-    assert rows[0]["unseen"] is True
-    assert directory.read_offline_evaluations() == rows
-    again = list(evaluate_run_offline(directory, every_step=True, updates=3, discount=0.5))
-    assert [(row["step"], row["seed"]) for row in again] == [(step, seed) for step in (0, 6, 12) for seed in (0, 7)]
-    assert directory.read_offline_evaluations() == again
-    json.loads(directory.offline.read_text().splitlines()[0], parse_constant=lambda name: pytest.fail(name))
-    directory.rewind(6)
-    assert [row["step"] for row in directory.read_offline_evaluations()] == [0, 0, 6, 6]
-
-
-def test_a_row_that_was_had_survives_an_interruption(directory):
-    rows = evaluate_run_offline(directory, every_step=True, updates=3)
-    first = next(rows)
-    rows.close()
-    assert directory.read_offline_evaluations() == [first]
-
-
-def test_a_step_that_was_not_saved_is_refused(directory):
-    with pytest.raises(InputError, match=r"no policy of step 5 in .*; it has 0, 6, 12"):
-        next(evaluate_run_offline(directory, step=5))
-    with pytest.raises(InputError, match="updates is 0 and best_of is 1; both must be at least 1"):
-        next(evaluate_run_offline(directory, updates=0))

@@ -11,8 +11,9 @@ from toys import SPEC, random_rows, tiny_task
 from drol.algorithms import ALGORITHMS
 from drol.algorithms.base import Algorithm, hyperparameter
 from drol.data.dataset import Dataset
+from drol.data.standardisation import Standardisation
 from drol.evaluation.support import DRAWS, HeldOut, action_distance, draw_actions, hold_out, nearest, offline_scores
-from drol.policy import Policy, Standardisation
+from drol.policy import Policy
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -30,7 +31,7 @@ class Shifted(Algorithm):
     def update(self, state, batch, key):
         raise NotImplementedError
 
-    def act(self, policy, observation, key, best_of=1):
+    def act(self, policy, observation, key, best_of=None):
         return observation[:2] + self.shift + self.noise * jax.random.normal(key, (2,))
 
 

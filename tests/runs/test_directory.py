@@ -7,6 +7,7 @@ import pytest
 from drol.checkpoints import save_tree, saved_steps, step_name
 from drol.errors import InputError
 from drol.runs.directory import RunDirectory
+from drol.runs.rows import EvaluationRow, MetricsRow
 
 
 @pytest.fixture
@@ -16,8 +17,8 @@ def directory(tmp_path):
     with directory.locked():
         directory.write_config({"run": {"steps": 12}})
         for step in (0, 5, 10):
-            directory.log_metrics({"step": step, "seed": 0, "loss": step / 2})
-            directory.log_evaluation({"step": step, "seed": 0, "score": 1.0})
+            directory.log_metrics(MetricsRow(step, 0, {"loss": step / 2}))
+            directory.log_evaluation(EvaluationRow(step, 0, 1.0))
         for step in (4, 8, 12):
             save_tree(directory.checkpoints / step_name(step), {"a": np.ones(2)}, {})
         for step in (0, 5, 10):
@@ -26,21 +27,23 @@ def directory(tmp_path):
 
 
 def steps(rows):
-    return [row["step"] for row in rows]
+    return [row.step for row in rows]
 
 
 def test_what_is_written_is_read_back(directory):
     assert directory.exists
     assert directory.read_config() == {"run": {"steps": 12}}
-    assert directory.read_metrics() == [{"step": step, "seed": 0, "loss": step / 2} for step in (0, 5, 10)]
-    assert directory.read_evaluations() == [{"step": step, "seed": 0, "score": 1.0} for step in (0, 5, 10)]
+    assert directory.read_metrics() == [MetricsRow(step, 0, {"loss": step / 2}) for step in (0, 5, 10)]
+    assert directory.read_evaluations() == [EvaluationRow(step, 0, 1.0) for step in (0, 5, 10)]
     names = {path.name for path in directory.path.iterdir()}
     assert names == {".lock", "config.json", "metrics.jsonl", "evaluations.jsonl", "checkpoints", "policies"}
 
 
 def test_rewinding_forgets_what_came_after_the_step(directory):
     (directory.checkpoints / ".000000016.partial").mkdir()
+    (directory.path / ".metrics.jsonl.123.partial").write_text("left by a kill")
     directory.rewind(8)
+    assert not list(directory.path.glob("**/.*.partial"))
     assert steps(directory.read_metrics()) == [0, 5]
     assert steps(directory.read_evaluations()) == [0, 5]
     assert [path.name for path in sorted(directory.checkpoints.iterdir())] == [step_name(4), step_name(8)]
@@ -68,7 +71,7 @@ def test_a_last_line_that_was_cut_off_is_left_out(directory, cut):
     path.write_bytes(path.read_bytes()[:-cut])
     assert steps(directory.read_metrics()) == [0, 5]
     directory.rewind(8)
-    directory.log_metrics({"step": 8, "seed": 0})
+    directory.log_metrics(MetricsRow(8, 0, {}))
     assert steps(directory.read_metrics()) == [0, 5, 8]
     assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [0, 5, 8]
 
@@ -92,7 +95,7 @@ def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path):
 
 
 def test_an_empty_folder_and_one_left_by_an_early_kill_are_accepted(tmp_path):
-    for names in ((), (".lock",), (".lock", ".config.json.partial")):
+    for names in ((), (".lock",), (".lock", ".config.json.123.partial")):
         for name in names:
             (tmp_path / name).write_text("")
         with RunDirectory(tmp_path).locked():
@@ -160,8 +163,8 @@ def test_trajectories_of_any_lengths_come_back(directory):
 
 def test_an_extra_evaluation_replaces_an_earlier_one_of_the_same_kind(directory):
     for step, best_of, score in ((5, 1, 10.0), (5, 4, 20.0), (5, 1, 30.0), (10, 1, 40.0)):
-        directory.log_extra_evaluation({"step": step, "seed": 0, "best_of": best_of, "score": score})
-    assert [row["score"] for row in directory.read_extra_evaluations()] == [20.0, 30.0, 40.0]
+        directory.log_extra_evaluation(EvaluationRow(step, 0, score, best_of=best_of))
+    assert [row.score for row in directory.read_extra_evaluations()] == [20.0, 30.0, 40.0]
     directory.rewind(8)
-    assert [row["score"] for row in directory.read_extra_evaluations()] == [20.0, 30.0]
+    assert [row.score for row in directory.read_extra_evaluations()] == [20.0, 30.0]
     assert len(directory.read_evaluations()) == 2  # those of the training are kept apart

@@ -1,27 +1,24 @@
 import functools
-import json
 import shutil
 
 import numpy as np
 import pytest
 from fake_environments import Walk
+from run_folders import Killed
+from safetensors.numpy import load_file
 from toys import tiny_config, tiny_task
 
 from drol.checkpoints import saved_steps
 from drol.errors import InputError
-from drol.policy import Policy
+from drol.evaluation.episodes import EnvironmentFailed
+from drol.evaluation.worker import reset
 from drol.runs.directory import RunDirectory
-from drol.training import trainer
-from drol.training.online import EnvironmentFailed
-from drol.training.trainer import train
+from drol.training.train import train
+from drol.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
 ONLINE = {"steps": 4, "online_steps": 20, "log_interval": 4, "evaluation_interval": 12, "checkpoint_interval": 5}
-
-
-class Killed(BaseException):
-    """Ends a run as a kill does: nothing handles it."""
 
 
 def run(path, task=None, **changes):
@@ -42,38 +39,47 @@ def checkpoint(path):
 
 def test_online_updates_follow_the_offline_ones_and_their_episodes_are_recorded(whole):
     directory = RunDirectory(whole)
-    assert {row["step"] for row in directory.read_evaluations()} == {0, 4, 12, 24}
-    assert {row["step"] for row in directory.read_metrics()} == {4, 8, 12, 16, 20, 24}
+    assert {row.step for row in directory.read_evaluations()} == {0, 4, 12, 24}
+    assert {row.step for row in directory.read_metrics()} == {4, 8, 12, 16, 20, 24}
     episodes = directory.read_online_episodes()
-    assert {row["seed"] for row in episodes} == {0, 7}
+    assert {row.seed for row in episodes} == {0, 7}
     for seed in (0, 7):
-        mine = [row for row in episodes if row["seed"] == seed]
-        assert np.all(np.diff([row["step"] for row in mine]) == [row["length"] for row in mine[1:]])
-        assert mine[0]["step"] == 4 + mine[0]["length"]  # the first online step is the fifth
-    assert all(row["return"] < 0 for row in episodes)
+        mine = [row for row in episodes if row.seed == seed]
+        assert np.all(np.diff([row.step for row in mine]) == [row.length for row in mine[1:]])
+        assert mine[0].step == 4 + mine[0].length  # the first online step is the fifth
+    assert all(row.total_reward < 0 for row in episodes)
+
+
+def trained_arrays(path):
+    """The networks and optimisers of the newest checkpoint, without the experience that it also holds."""
+    newest = saved_steps(path / "checkpoints")[-1]
+    arrays = load_file(path / "checkpoints" / f"{newest:09d}" / "arrays.safetensors")
+    return {name: array for name, array in arrays.items() if name.startswith("states/")}
+
+
+def differs(first, second):
+    return any((first[name] != second[name]).any() for name in first)
 
 
 def test_experience_is_used(whole, tmp_path):
-    """A run whose environment answers differently ends differently."""
-    other = tmp_path / "other"
-    run(other, tiny_task(reward_offset=5.0))
-    assert checkpoint(other) != checkpoint(whole)
-    balanced = tmp_path / "balanced"
-    run(balanced, online_data="balance")
-    assert checkpoint(balanced) != checkpoint(whole)
+    """Networks learn something else from other rewards of the environment, and from other shares of its data."""
+    run(tmp_path / "other", tiny_task(reward_offset=5.0))
+    run(tmp_path / "balanced", online_data="balance")
+    for name in ("other", "balanced"):
+        assert differs(trained_arrays(tmp_path / name), trained_arrays(whole)), name
 
 
 @pytest.mark.parametrize("stop_at", [4, 7, 15])
 def test_a_killed_run_goes_on_as_if_it_had_not_been(whole, tmp_path, monkeypatch, stop_at):
     path = tmp_path / "run"
-    log = trainer.Run.log
+    log = Trainer.log
 
     def kill(self):
         if self.step > stop_at:
             raise Killed
         log(self)
 
-    monkeypatch.setattr(trainer.Run, "log", kill)
+    monkeypatch.setattr(Trainer, "log", kill)
     with pytest.raises(Killed):
         run(path)
     monkeypatch.undo()
@@ -109,7 +115,7 @@ def test_an_environment_that_breaks_costs_its_episode(tmp_path):
     outcome = run(tmp_path / "run", tiny_task(make_environment=environment), seeds=(0,))
     assert outcome.step == 24
     rows = RunDirectory(tmp_path / "run").read_online_episodes()
-    assert [row["failure"] for row in rows if "failure" in row] == ["RuntimeError: the hand fell off"]
+    assert [row.failure for row in rows if row.failure] == ["RuntimeError: the hand fell off"]
 
 
 def test_an_environment_that_never_starts_ends_the_run_with_its_reason(tmp_path):
@@ -121,12 +127,18 @@ def test_an_environment_that_never_starts_ends_the_run_with_its_reason(tmp_path)
 
 
 def test_observations_are_standardised_as_those_of_the_data(tmp_path):
-    path = tmp_path / "run"
-    run(path, seeds=(0,), standardise_observations=True)
-    assert json.loads((path / "config.json").read_text())["run"]["standardise_observations"]
-    policy = Policy.load(path / "policies" / "000000024", 0)
+    """The experience of a run with standardised observations is that of the environment, shifted and scaled."""
     task = tiny_task()
-    np.testing.assert_allclose(policy.standardisation.mean, task.train.observation.mean(0), rtol=1e-5)
+    config = tiny_config(**(ONLINE | {"seeds": (0,), "standardise_observations": True}))
+    made = Trainer(config, RunDirectory(tmp_path / "run"), task, quiet=True)
+    with made.interaction:
+        made.interaction.start()
+        seen = np.asarray(made.interaction.experiences.present[0])
+        first = reset(task.make_environment(), made.interaction.episode_seed(0, 0)).observation
+    observation = np.asarray(task.train.observation)
+    expected = (first - observation.mean(0)) / observation.std(0)
+    np.testing.assert_allclose(seen, expected, rtol=1e-4, atol=1e-5)
+    assert np.abs(seen - first).max() > 0.01
 
 
 class BreaksOnce(Walk):

@@ -5,6 +5,7 @@ import functools
 import itertools
 import signal
 import threading
+import time
 
 import hypothesis
 import hypothesis.strategies as st
@@ -13,14 +14,15 @@ from fake_environments import Walk
 from run_folders import Killed, assert_same_run, comparable
 from toys import tiny_config, tiny_task
 
-from drol import checkpoints
+from drol import checkpoints, storage
 from drol.checkpoints import ARRAYS, saved_steps, step_name
 from drol.errors import InputError
 from drol.evaluation.episodes import Evaluator
 from drol.runs import directory
 from drol.runs.directory import RunDirectory
-from drol.training.scheduled_evaluation import RunEvaluation
-from drol.training.trainer import Diverged, Run, train
+from drol.training.scheduled_evaluation import ScheduledEvaluation
+from drol.training.train import train
+from drol.training.trainer import Diverged, Trainer
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -53,27 +55,28 @@ def test_the_background_changes_no_number(tmp_path, capsys, kind):
 
 
 def test_training_goes_on_during_an_evaluation_and_waits_before_the_next(whole, tmp_path, monkeypatch):
-    logged, events = threading.Event(), []
-    evaluate, log, save = RunEvaluation.evaluate, Run.log, RunEvaluation.save
+    """While step 0 is evaluated, step 6 is reached; step 12 is not before that evaluation is over."""
+    saved, events = threading.Event(), []
+    evaluate, save = ScheduledEvaluation.evaluate, ScheduledEvaluation.save
 
     def evaluate_late(self, step):
-        assert logged.wait(60)  # so the first evaluation ends only after update 4
+        if step == 0:
+            assert saved.wait(60)
+            time.sleep(0.5)  # for a training that does not wait to reach step 12
         evaluate(self, step)
         events.append(("evaluated", step))
-
-    def note_log(self):
-        log(self)
-        logged.set()
 
     def note_save(self, step, *arguments):
         save(self, step, *arguments)
         events.append(("saved", step))
+        if step == 6:
+            saved.set()
 
-    monkeypatch.setattr(RunEvaluation, "evaluate", evaluate_late)
-    monkeypatch.setattr(Run, "log", note_log)
-    monkeypatch.setattr(RunEvaluation, "save", note_save)
+    monkeypatch.setattr(ScheduledEvaluation, "evaluate", evaluate_late)
+    monkeypatch.setattr(ScheduledEvaluation, "save", note_save)
     run(tmp_path / "run")
-    assert [step for kind, step in events if kind == "evaluated"] == [0, 6, 12]
+    order = [("saved", 0), ("saved", 6), ("evaluated", 0), ("saved", 12), ("evaluated", 12)]
+    assert [event for event in events if event != ("evaluated", 6)] == order
     assert events.index(("evaluated", 0)) < events.index(("evaluated", 6)) < events.index(("evaluated", 12))
     assert_same_run(tmp_path / "run", whole)
 
@@ -90,7 +93,7 @@ def die_at_write(patch, number):
 
         return wrapped
 
-    for owner, name in ((checkpoints, "write_synced"), (directory, "write_synced"), (directory, "append_row")):
+    for owner, name in ((checkpoints, "write_synced"), (storage, "write_synced"), (directory, "append_row")):
         patch.setattr(owner, name, dying(getattr(owner, name)))
 
 
@@ -109,7 +112,7 @@ def test_a_run_killed_at_any_write_ends_as_if_it_had_not_been(whole, tmp_path_fa
 @pytest.mark.parametrize("background", [True, False])
 def test_an_evaluation_older_than_the_checkpoint_is_made_after_a_kill(whole, tmp_path, monkeypatch, background):
     path = tmp_path / "run"
-    evaluate, save, killed = RunEvaluation.evaluate, Run.save, threading.Event()
+    evaluate, save, killed = ScheduledEvaluation.evaluate, Trainer.save, threading.Event()
 
     def evaluate_until_killed(self, step):
         if step == 6:
@@ -124,12 +127,12 @@ def test_an_evaluation_older_than_the_checkpoint_is_made_after_a_kill(whole, tmp
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(RunEvaluation, "evaluate", evaluate_until_killed)
-        patch.setattr(Run, "save", save_and_die)
+        patch.setattr(ScheduledEvaluation, "evaluate", evaluate_until_killed)
+        patch.setattr(Trainer, "save", save_and_die)
         with pytest.raises(Killed):
             run(path)
     assert saved_steps(path / "checkpoints")[-1] == 9
-    assert {row["step"] for row in RunDirectory(path).read_evaluations()} == {0}
+    assert {row.step for row in RunDirectory(path).read_evaluations()} == {0}
     run(path, background=background)
     assert_same_run(path, whole)
 
@@ -139,16 +142,16 @@ def test_only_the_seeds_that_lack_a_row_are_evaluated_again(whole, tmp_path, mon
 
     def log_and_die(self, row):
         log_evaluation(self, row)
-        if (row["step"], row["seed"]) == (6, 0):
+        if (row.step, row.seed) == (6, 0):
             raise Killed
 
     with monkeypatch.context() as patch:
         patch.setattr(RunDirectory, "log_evaluation", log_and_die)
         with pytest.raises(Killed):
             run(path, background=False)
-    play = RunEvaluation.play
+    play = ScheduledEvaluation.play
     monkeypatch.setattr(
-        RunEvaluation,
+        ScheduledEvaluation,
         "play",
         lambda self, step, policy, seed: played.append((step, seed)) or play(self, step, policy, seed),
     )
@@ -161,7 +164,7 @@ def test_an_error_in_the_background_ends_the_run_and_can_be_mended(whole, tmp_pa
     log_evaluation = RunDirectory.log_evaluation
 
     def full(self, row):
-        if row["step"] == 6:
+        if row.step == 6:
             raise OSError(errno.ENOSPC, "No space left on device")
         log_evaluation(self, row)
 
@@ -174,7 +177,7 @@ def test_an_error_in_the_background_ends_the_run_and_can_be_mended(whole, tmp_pa
 
 
 def test_an_error_of_the_training_waits_for_the_evaluation_and_comes_first(tmp_path, monkeypatch, capsys):
-    evaluate, failing = RunEvaluation.evaluate, threading.Event()
+    evaluate, failing = ScheduledEvaluation.evaluate, threading.Event()
 
     def evaluate_late(self, step):
         assert failing.wait(60)
@@ -185,16 +188,16 @@ def test_an_error_of_the_training_waits_for_the_evaluation_and_comes_first(tmp_p
         failing.set()
         raise Diverged("actor_loss is not finite")
 
-    monkeypatch.setattr(RunEvaluation, "evaluate", evaluate_late)
-    monkeypatch.setattr(Run, "log", fail)
+    monkeypatch.setattr(ScheduledEvaluation, "evaluate", evaluate_late)
+    monkeypatch.setattr(Trainer, "log", fail)
     with pytest.raises(Diverged):
         run(tmp_path / "run", quiet=False)
-    assert [row["step"] for row in RunDirectory(tmp_path / "run").read_evaluations()] == [0, 0]
+    assert [row.step for row in RunDirectory(tmp_path / "run").read_evaluations()] == [0, 0]
     assert "an evaluation failed too: no more room" in capsys.readouterr().err
 
 
 def test_sigterm_saves_a_checkpoint_first_and_then_waits_for_the_evaluation(whole, tmp_path, monkeypatch, capsys):
-    saved, advance, save, evaluate = threading.Event(), Run.advance, Run.save, RunEvaluation.evaluate
+    saved, advance, save, evaluate = threading.Event(), Trainer.advance, Trainer.save, ScheduledEvaluation.evaluate
 
     def evaluate_after_the_checkpoint(self, step):
         assert saved.wait(60)
@@ -209,12 +212,12 @@ def test_sigterm_saves_a_checkpoint_first_and_then_waits_for_the_evaluation(whol
         saved.set()
 
     with monkeypatch.context() as patch:
-        patch.setattr(RunEvaluation, "evaluate", evaluate_after_the_checkpoint)
-        patch.setattr(Run, "advance", advance_and_ask_to_stop)
-        patch.setattr(Run, "save", save_and_note)
+        patch.setattr(ScheduledEvaluation, "evaluate", evaluate_after_the_checkpoint)
+        patch.setattr(Trainer, "advance", advance_and_ask_to_stop)
+        patch.setattr(Trainer, "save", save_and_note)
         outcome = run(tmp_path / "run", quiet=False)
-    assert (outcome.step, outcome.saved_step, outcome.stopped_by) == (1, 1, signal.SIGTERM)
-    assert [row["step"] for row in outcome.directory.read_evaluations()] == [0, 0]
+    assert (outcome.step, outcome.stopped_by) == (1, signal.SIGTERM)
+    assert [row.step for row in outcome.evaluations] == [0, 0]
     assert "if it is cut off, the same command makes it again" in capsys.readouterr().err
     run(tmp_path / "run")
     assert_same_run(tmp_path / "run", whole)
@@ -234,7 +237,7 @@ def test_an_interrupt_does_not_wait_for_an_environment_that_hangs(whole, tmp_pat
 
     with monkeypatch.context() as patch:
         patch.setattr(Evaluator, "stop", note_and_stop)
-        patch.setattr(Run, "log", interrupt)
+        patch.setattr(Trainer, "log", interrupt)
         with pytest.raises(KeyboardInterrupt):
             run(tmp_path / "run", tiny_task(make_environment=functools.partial(Walk, "hangs", 0)))
     assert not any(process.is_alive() for process in processes)
@@ -248,7 +251,7 @@ def test_a_damaged_policy_is_named_with_what_to_do(whole, tmp_path):
     (path / "evaluations.jsonl").write_text("")
     arrays = path / "policies" / step_name(3) / ARRAYS
     arrays.write_bytes(arrays.read_bytes()[:-1])
-    with pytest.raises(InputError, match=r"000000003 cannot be evaluated: .* remove that folder to go on"):
+    with pytest.raises(InputError, match=r"000000003 cannot be used: .* remove that folder to go on"):
         run(path, steps=3)
 
 

@@ -1,6 +1,7 @@
 import dataclasses
 import errno
 import functools
+import json
 import re
 import shutil
 import signal
@@ -20,10 +21,12 @@ from drol import checkpoints
 from drol.checkpoints import ARRAYS, saved_steps, step_name
 from drol.data.dataset import Dataset
 from drol.errors import InputError
+from drol.evaluation.episodes import EnvironmentFailed
 from drol.policy import Policy
 from drol.runs.directory import RunDirectory
 from drol.training import trainer
-from drol.training.trainer import Diverged, Run, train
+from drol.training.train import train
+from drol.training.trainer import Diverged, Trainer
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -48,7 +51,7 @@ def copy(whole, tmp_path):
 
 
 def steps(rows):
-    return [(row["step"], row["seed"]) for row in rows]
+    return [(row.step, row.seed) for row in rows]
 
 
 def test_a_run_leaves_rows_checkpoints_policies_and_trajectories(whole):
@@ -73,30 +76,29 @@ def test_a_run_leaves_rows_checkpoints_policies_and_trajectories(whole):
     assert config["run"] == tiny_config().to_dict()
     assert config["dataset_fingerprint"] == tiny_task().train.fingerprint()
     assert config["circumstances"]["jax"] == jax.__version__
-    assert outcome.scores == [row["score"] for row in directory.read_evaluations()[-2:]]
+    assert outcome.scores == [row.score for row in directory.read_evaluations()[-2:]]
     assert outcome.stopped_by is None
 
 
 def test_the_rows_hold_numbers_of_every_kind(whole):
     directory = RunDirectory(whole[0])
     row = directory.read_metrics()[0]
-    assert row.keys() > {"actor_loss", "critic_loss", "diagnostics/candidate_divergence"}
-    assert all(np.isfinite(value) for value in row.values())
+    assert row.values.keys() > {"actor_loss", "critic_loss", "diagnostics/candidate_divergence"}
+    assert all(np.isfinite(value) for value in row.values.values())
     evaluation = directory.read_evaluations()[0]
-    assert [episode["seed"] for episode in evaluation["episodes"]] == [0, 1, 2]
-    successes = [episode["success"] for episode in evaluation["episodes"]]
-    assert evaluation["score"] == pytest.approx(100 * np.mean(successes))
-    assert evaluation["validation"]["candidate_divergence"] > 0
+    assert [episode.seed for episode in evaluation.episodes] == [0, 1, 2]
+    assert evaluation.score == pytest.approx(100 * np.mean([episode.success for episode in evaluation.episodes]))
+    assert evaluation.validation["candidate_divergence"] > 0
     trajectories = directory.read_trajectories(0, 0)
-    assert [len(each) for each in trajectories] == [1 + episode["length"] for episode in evaluation["episodes"]]
+    assert [len(each) for each in trajectories] == [1 + episode.length for episode in evaluation.episodes]
 
 
 def test_the_metrics_of_a_row_are_means_over_the_updates_since_the_last(whole, tmp_path):
     run(tmp_path / "run", log_interval=1, steps=8)
-    each = [row for row in RunDirectory(tmp_path / "run").read_metrics() if row["seed"] == 7]
-    row = next(row for row in RunDirectory(whole[0]).read_metrics() if (row["step"], row["seed"]) == (8, 7))
+    each = [row.values for row in RunDirectory(tmp_path / "run").read_metrics() if row.seed == 7]
+    row = next(row for row in RunDirectory(whole[0]).read_metrics() if (row.step, row.seed) == (8, 7))
     for name in ("actor_loss", "critic_loss", "data_q"):
-        assert row[name] == pytest.approx(np.mean([single[name] for single in each[4:8]]), rel=1e-5)
+        assert row.values[name] == pytest.approx(np.mean([single[name] for single in each[4:8]]), rel=1e-5)
 
 
 def test_the_policies_are_those_of_the_checkpoints_and_act(whole):
@@ -104,7 +106,7 @@ def test_the_policies_are_those_of_the_checkpoints_and_act(whole):
     policy = Policy.load(path / "policies" / step_name(12), seed=7)
     with np.load(path / "trajectories" / f"{step_name(12)}-seed7.npz") as file:
         assert file["positions"].shape[1] == 2
-    action = policy.act(np.zeros(3), jax.random.key(0))
+    action = policy.act(np.zeros(3))
     assert action.shape == (2,)
     saved = safetensors.numpy.load_file(path / "checkpoints" / step_name(12) / ARRAYS)
     kernel = next(name for name in saved if re.fullmatch(r"states/actor/network/.*layers/0/kernel", name))
@@ -145,13 +147,13 @@ def die_at(monkeypatch, moment):
         case "after one seed was evaluated at step 0":
             patch(RunDirectory, "log_evaluation", lambda calls, *_: len(calls) == 1)
         case "before the first checkpoint":
-            patch(Run, "advance", lambda calls, run, *_: run.step == 2)
+            patch(Trainer, "advance", lambda calls, run, *_: run.step == 2)
         case "after one seed was evaluated at step 6":
             patch(RunDirectory, "log_evaluation", lambda calls, *_: len(calls) == 3)
         case "between the files of a checkpoint":
             patch(checkpoints, "write_synced", lambda calls, path, _: ".000000006.partial/arrays" in str(path))
         case "after rows that no checkpoint holds":
-            patch(Run, "log", lambda calls, run: run.step == 8)
+            patch(Trainer, "log", lambda calls, run: run.step == 8)
         case "before old checkpoints are dropped":
             patch(RunDirectory, "drop_old_checkpoints", lambda calls, *_: len(calls) == 3, before=True)
 
@@ -184,16 +186,17 @@ def test_a_run_killed_at_any_moment_ends_as_if_it_had_not_been(whole, tmp_path, 
 KILLED = """
 import os, signal, sys
 from toys import tiny_config, tiny_task
-from drol.training.trainer import Run, train
+from drol.training.train import train
+from drol.training.trainer import Trainer
 
-log = Run.log
+log = Trainer.log
 
 def log_and_die(run):
     log(run)
     if run.step == 8:
         os.kill(os.getpid(), signal.SIGKILL)
 
-Run.log = log_and_die
+Trainer.log = log_and_die
 train(tiny_config(), sys.argv[1], tiny_task(), processes=2, quiet=True)
 """
 
@@ -212,7 +215,7 @@ def test_kill_9_in_another_process_changes_no_bit(whole, tmp_path, monkeypatch, 
 
 
 def test_sigterm_saves_after_the_chunk_and_the_rest_is_as_if_it_had_not_come(whole, tmp_path, monkeypatch, capsys):
-    advance = Run.advance
+    advance = Trainer.advance
 
     def advance_and_ask_to_stop(self, *arguments):
         advance(self, *arguments)
@@ -220,7 +223,7 @@ def test_sigterm_saves_after_the_chunk_and_the_rest_is_as_if_it_had_not_come(who
 
     before = signal.getsignal(signal.SIGTERM)
     with monkeypatch.context() as patch:
-        patch.setattr(Run, "advance", advance_and_ask_to_stop)
+        patch.setattr(Trainer, "advance", advance_and_ask_to_stop)
         outcome = run(tmp_path / "run")
     assert outcome.stopped_by == signal.SIGTERM
     assert outcome.step == 1  # the first chunk is one update, in the middle of every interval
@@ -287,6 +290,30 @@ def test_steps_may_grow_but_not_shrink(whole, tmp_path):
     assert str(caught.value) == f"the run in {path} has 12 steps; --steps 11 cannot be fewer"
 
 
+def test_to_make_a_trainer_changes_nothing_on_the_disk(copy, tmp_path):
+    """Also where a checkpoint is older than the rows, so that `resume` has something to forget."""
+    shutil.rmtree(copy / "checkpoints" / step_name(12))
+    before = files(copy)
+    for path in (copy, tmp_path / "new"):
+        Trainer(tiny_config(), RunDirectory(path), tiny_task(), quiet=True)
+    assert files(copy) == before
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_hyperparameter_called_steps_may_not_grow(copy):
+    """Only the run's own numbers of steps may; a nested setting of the same name is another setting."""
+    config = RunDirectory(copy).read_config()
+    config["run"]["algorithm"]["steps"] = 3
+    (copy / "config.json").write_text(json.dumps(config))
+    with pytest.raises(InputError, match=r"holds another run \(steps was 3, now None\)"):
+        run(copy)
+
+
+def test_a_task_of_another_name_is_refused(tmp_path):
+    with pytest.raises(InputError, match="the task is 'other' and the settings are for 'toy'"):
+        run(tmp_path / "run", tiny_task(name="other"))
+
+
 def test_a_run_in_use_is_refused(copy):
     with RunDirectory(copy).locked(), pytest.raises(InputError, match="another process is writing"):
         run(copy, steps=20)
@@ -306,9 +333,9 @@ def test_a_task_without_an_environment_trains(tmp_path):
     rows = outcome.directory.read_evaluations()
     assert steps(rows) == [(step, seed) for step in (0, 6, 12) for seed in (0, 7)]
     for row in rows:
-        assert "score" not in row
-        assert row["offline"]["single_sample_error"] >= row["offline"]["routed_bc_loss"] > 0
-        assert 0 <= row["offline"]["outside_support"] <= 1
+        assert row.score is None
+        assert row.offline["single_sample_error"] >= row.offline["routed_bc_loss"] > 0
+        assert 0 <= row.offline["outside_support"] <= 1
     assert steps(outcome.directory.read_metrics())[-1] == (12, 7)
     assert saved_steps(outcome.directory.policies) == [0, 6, 12]
     assert run(tmp_path / "run", tiny_task(None)).scores is None
@@ -319,8 +346,14 @@ def test_environments_that_break_are_noted_and_training_goes_on(tmp_path, capsys
     outcome = run(tmp_path / "run", tiny_task(make_environment=broken), quiet=False, steps=1)
     assert outcome.step == 1
     assert "1 of 3 episodes failed: RuntimeError: no such maze" in capsys.readouterr().err
-    episodes = outcome.directory.read_evaluations()[0]["episodes"]
-    assert [episode.get("failure") for episode in episodes] == [None, "RuntimeError: no such maze", None]
+    episodes = outcome.evaluations[0].episodes
+    assert [episode.failure for episode in episodes] == [None, "RuntimeError: no such maze", None]
+
+
+def test_an_environment_that_always_breaks_ends_the_run_with_its_reason(tmp_path):
+    task = tiny_task(make_environment=functools.partial(Walk, no_such_option=1))
+    with pytest.raises(EnvironmentFailed, match=r"all 3 episodes of the evaluation failed: TypeError: .*no_such_option"):
+        run(tmp_path / "run", task, steps=1)
 
 
 def test_standardised_observations_are_trained_on_and_saved_with_the_policy(whole, tmp_path):
@@ -330,8 +363,8 @@ def test_standardised_observations_are_trained_on_and_saved_with_the_policy(whol
     np.testing.assert_allclose(standardisation.mean, observation.mean(0), rtol=0, atol=1e-6)
     np.testing.assert_allclose(standardisation.deviation, observation.std(0), rtol=1e-5)
     found, plain = (RunDirectory(path).read_metrics()[0] for path in (tmp_path / "run", whole[0]))
-    assert found["step"] == plain["step"] == 4
-    assert found["critic_loss"] != plain["critic_loss"]
+    assert found.step == plain.step == 4
+    assert found.values["critic_loss"] != plain.values["critic_loss"]
 
 
 def test_a_metric_that_is_not_finite_ends_the_run_and_keeps_the_checkpoint_before(tmp_path):
@@ -351,7 +384,7 @@ def test_a_metric_that_is_not_finite_ends_the_run_and_keeps_the_checkpoint_befor
     assert saved_steps(directory.checkpoints) == [step - 2, step - 1]
     arrays = safetensors.numpy.load_file(directory.checkpoints / step_name(step - 1) / ARRAYS)
     assert all(np.isfinite(array).all() for array in arrays.values())
-    assert all(np.isfinite(list(row.values())).all() for row in directory.read_metrics())
+    assert all(np.isfinite(list(row.values.values())).all() for row in directory.read_metrics())
     with pytest.raises(Diverged, match=f"at step {step}"):
         run(tmp_path / "run", task, **intervals)
 

@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
-from drol.cli import train as train_command
 from drol.cli.flags import Parser, whole_number
-from drol.cli.jax_cache import prepare_jax
-from drol.cli.report import make_report
-from drol.evaluation.episodes import evaluate_run
-from drol.runs.directory import RunDirectory
-from drol.training.trainer import train
+from drol.cli.jax_cache import keep_compiled_programs
+from drol.cli.train import conclude
+from drol.evaluation.runs import evaluate
+from drol.experiments.report import report
+from drol.paper.presets import settings
+from drol.training.train import train
 
+ALGORITHM = "drol-equation"
 BEST_OF = 16
 
 
@@ -17,20 +18,22 @@ def run(arguments: list[str]) -> int:
     parser = Parser("demo", "Train DROL in a maze with small networks, evaluate it and write a report to look at.")
     parser.add_argument("--seed", type=whole_number, default=0, metavar="N", help="seed of the run (default: 0)")
     parser.add_argument("--steps", type=whole_number, metavar="N", help="updates (default: those of the laptop preset)")
+    parser.add_argument("--episodes", type=whole_number, metavar="N", help="of each evaluation (default: 50)")
     parser.add_argument("--out", type=Path, help="run folder (default: runs/demo, with the seed if it is not 0)")
     parsed = parser.parse(arguments)
     folder = parsed.out or Path("runs") / ("demo" if parsed.seed == 0 else f"demo-seed{parsed.seed}")
-    flags = ["--preset", "laptop", "--seeds", str(parsed.seed)]
-    config, _ = train_command.parse(flags + (["--steps", str(parsed.steps)] if parsed.steps is not None else []))
+    changes = {"steps": parsed.steps, "evaluation_episodes": parsed.episodes}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    config = settings(algorithm=ALGORITHM, preset="laptop", seeds=(parsed.seed,), **changes)
     print(f"DROL learns to cross a maze ({config.task}) from {folder}; two to three minutes on two cores.", flush=True)
-    prepare_jax()
-    outcome = train(config, folder)
-    if outcome.step < config.steps:
-        return train_command.conclude(outcome, config)
-    best = evaluate_run(RunDirectory(folder), config.evaluation_episodes, BEST_OF)
-    assert outcome.scores is not None
-    report = make_report(RunDirectory(folder))
-    print(f"success in one pass:  {outcome.scores[0]:.0f}% of {config.evaluation_episodes} episodes")
-    print(f"success, best of {BEST_OF}:  {best[0]['score']:.0f}% (the critic chooses among {BEST_OF} actions)")
-    print(f"look at it:           {report.resolve()}")
+    keep_compiled_programs()
+    trained = train(config, folder)
+    if not trained.finished:
+        return conclude(trained)
+    best = evaluate(trained, config.evaluation_episodes, BEST_OF)
+    page = report(trained)
+    assert trained.scores is not None
+    print(f"success in one pass:  {trained.scores[0]:.0f}% of {config.evaluation_episodes} episodes")
+    print(f"success, best of {BEST_OF}:  {best[0].score:.0f}% (the critic chooses among {BEST_OF} actions)")
+    print(f"look at it:           {page.resolve()}")
     return 0

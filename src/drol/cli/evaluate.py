@@ -4,11 +4,13 @@ import argparse
 from pathlib import Path
 
 from drol.cli.flags import Parser, number, whole_number
-from drol.cli.jax_cache import prepare_jax
+from drol.cli.jax_cache import keep_compiled_programs
 from drol.errors import InputError
-from drol.evaluation.episodes import evaluate_run
-from drol.evaluation.offline import UPDATES, evaluate_run_offline
-from drol.runs.directory import RunDirectory
+from drol.evaluation.offline import UPDATES
+from drol.evaluation.runs import evaluate, evaluate_offline
+from drol.progress import Progress
+from drol.runs.rows import OfflineRow
+from drol.runs.run import Run, open_run
 
 EPILOG = """examples:
   drol evaluate runs/demo                      the last policy, one pass for each action
@@ -17,16 +19,15 @@ EPILOG = """examples:
   drol evaluate runs/demo --offline            what the data alone says of the last policy
   drol evaluate runs/demo --offline --every-step      of every saved policy, to choose one
 
+A repeated evaluation (the same step, seed and --best-of) takes the place of the earlier one in the run's folder.
 docs/offline-evaluation.md explains the figures of --offline and what they were found to be worth."""
 
 EPISODES = 50
 IN_THE_ENVIRONMENT = ("episodes", "first_seed", "processes")
 OFFLINE = ("every_step", "updates", "discount")
 
-# Column of the table, entry of the row, how it is printed.
+# Column of the table, name of the figure, how it is printed.
 COLUMNS = (
-    ("step", "step", ","),
-    ("seed", "seed", "d"),
     ("error of 1", "single_sample_error", ".3f"),
     ("of 16", "routed_bc_loss", ".3f"),
     ("distance/data", "support_ratio", ".2f"),
@@ -38,6 +39,8 @@ COLUMNS = (
     ("own value", "own_value", ".2f"),
     ("own rank", "own_rank", ".2f"),
 )
+TITLES = ("step", "seed", *(title for title, _, _ in COLUMNS))
+WIDTHS = [max(len(title), 8) for title in TITLES]
 
 
 def make_parser() -> Parser:
@@ -46,9 +49,8 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--best-of",
         type=whole_number,
-        default=1,
         metavar="N",
-        help="actions drawn for each step; the critic chooses (default: 1)",
+        help="actions drawn for each step; the critic chooses (default: 1, or what the method has as its own)",
     )
     parser.add_argument("--step", type=whole_number, metavar="N", help="the policy of this update (default: the last)")
     played = parser.add_argument_group("in the environment")
@@ -69,51 +71,47 @@ def make_parser() -> Parser:
 
 def run(arguments: list[str]) -> int:
     parsed = make_parser().parse(arguments)
-    refuse(parsed, IN_THE_ENVIRONMENT if parsed.offline else OFFLINE)
-    prepare_jax()
-    return judge_by_data(parsed) if parsed.offline else play(parsed)
-
-
-def refuse(parsed: argparse.Namespace, names: tuple[str, ...]) -> None:
-    for name in names:
+    for name in IN_THE_ENVIRONMENT if parsed.offline else OFFLINE:
         if getattr(parsed, name) is not None:
             way = "cannot be used with" if parsed.offline else "needs"
             raise InputError(f"--{name.replace('_', '-')} {way} --offline; `drol evaluate --help` explains")
-    if parsed.step is not None and parsed.every_step:
-        raise InputError(f"--step {parsed.step} and --every-step exclude each other; give one of them")
+    opened = open_run(parsed.run)
+    keep_compiled_programs()
+    return judge_by_data(parsed, opened) if parsed.offline else play(parsed, opened)
 
 
-def play(parsed: argparse.Namespace) -> int:
-    rows = evaluate_run(
-        RunDirectory(parsed.run),
-        EPISODES if parsed.episodes is None else parsed.episodes,
-        parsed.best_of,
-        parsed.step,
-        parsed.first_seed or 0,
-        parsed.processes,
-    )
+def play(parsed: argparse.Namespace, opened: Run) -> int:
+    given = {name: getattr(parsed, name) for name in ("best_of", "step", *IN_THE_ENVIRONMENT)}
+    given = {name: value for name, value in given.items() if value is not None}
+    with Progress("evaluating", "seeds") as progress:
+        rows = evaluate(opened, **given, report=progress.show)
     for row in rows:
-        failed = sum("failure" in episode for episode in row["episodes"])
-        broken = f", {failed} episodes failed in the environment" if failed else ""
-        which = f"seed {row['seed']}, step {row['step']:,}, best of {row['best_of']}"
-        print(f"{which}: {row['score']:.1f} over {len(row['episodes'])} episodes{broken}")
+        broken = f", {len(row.failures)} episodes failed in the environment" if row.failures else ""
+        which = f"seed {row.seed}, step {row.step:,}, best of {row.best_of}"
+        print(f"{which}: {row.score:.1f} over {len(row.episodes)} episodes{broken}")
     return 0
 
 
-def judge_by_data(parsed: argparse.Namespace) -> int:
+def judge_by_data(parsed: argparse.Namespace, opened: Run) -> int:
     """Print a line of the table for each policy as soon as it is known."""
-    directory = RunDirectory(parsed.run)
+    printed: list[OfflineRow] = []
+
+    def show(row: OfflineRow) -> None:
+        if not printed:
+            seen = "held-out data" if row.unseen else "data that the policy was trained on (there is no other)"
+            print(f"on {seen}; discount {row.discount:g}")
+            print("  ".join(title.rjust(width) for title, width in zip(TITLES, WIDTHS, strict=True)))
+        printed.append(row)
+        figures = ((row.figures.get(name), form) for _, name, form in COLUMNS)
+        cells = [
+            f"{row.step:,}",
+            str(row.seed),
+            *("-" if value is None else format(value, form) for value, form in figures),
+        ]
+        print("  ".join(cell.rjust(width) for cell, width in zip(cells, WIDTHS, strict=True)), flush=True)
+
     updates = UPDATES if parsed.updates is None else parsed.updates
-    rows = evaluate_run_offline(
-        directory, parsed.step, bool(parsed.every_step), parsed.best_of, updates, parsed.discount
-    )
-    widths = [max(len(title), 8) for title, _, _ in COLUMNS]
-    for count, row in enumerate(rows):
-        if count == 0:
-            seen = "held-out data" if row["unseen"] else "data that the policy was trained on (there is no other)"
-            print(f"on {seen}; discount {row['discount']:g}")
-            print("  ".join(title.rjust(width) for (title, _, _), width in zip(COLUMNS, widths, strict=True)))
-        cells = (format(row[name], form) if row.get(name) is not None else "-" for _, name, form in COLUMNS)
-        print("  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)), flush=True)
-    print(f"written to {directory.offline}")
+    options = (parsed.step, bool(parsed.every_step), parsed.best_of, updates, parsed.discount)
+    evaluate_offline(opened, *options, on_row=show)
+    print(f"written to {opened.directory.offline_file}")
     return 0

@@ -48,7 +48,7 @@ def number(text: str) -> float:
 
 
 def add_fields(parser: argparse._ArgumentGroup, fields: Iterable[dataclasses.Field]) -> None:
-    """A flag for each field that has a description; a flag that is not given leaves no trace."""
+    """Add a flag for each field that has a description; a flag that is not given is absent from what is parsed."""
     for field in fields:
         if "description" not in field.metadata:
             continue
@@ -72,7 +72,7 @@ def add_fields(parser: argparse._ArgumentGroup, fields: Iterable[dataclasses.Fie
 
 
 def given(parsed: argparse.Namespace, fields: Iterable[dataclasses.Field]) -> dict[str, Any]:
-    """The fields that were given as flags."""
+    """Return the fields that were given as flags."""
     values = vars(parsed)
     return {
         field.name: tuple(values[field.name]) if isinstance(values[field.name], list) else values[field.name]

@@ -1,4 +1,4 @@
-"""Set jax up for a command: compiled programs are kept, so a second start does not compile again."""
+"""Keep compiled programs on the disk, so that a second start does not compile again."""
 
 import os
 from pathlib import Path
@@ -7,17 +7,18 @@ import jax
 
 
 def cache_folder() -> Path:
-    """`DROL_CACHE_DIR`, or `drol` in the user's cache folder; private, because compiled programs are trusted."""
+    """Return `DROL_CACHE_DIR`, or `drol` in the user's cache folder; private, because compiled programs are trusted."""
     default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "drol"
     folder = Path(os.environ.get("DROL_CACHE_DIR") or default)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
 
 
-def prepare_jax() -> None:
+def keep_compiled_programs() -> None:
+    """Let jax use the cache; a folder that cannot be written only costs time."""
     try:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "jax"))
     except OSError:
-        return  # a home that cannot be written only costs time
+        return
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)

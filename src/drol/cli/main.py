@@ -1,29 +1,38 @@
 """`drol <command>`: find the command, run it, turn what went wrong into one line."""
 
-import difflib
 import importlib
 import os
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 import drol
-from drol.errors import InputError
+from drol.errors import InputError, unknown_name
 
-COMMANDS = {
+Commands = Mapping[str, tuple[str, str]]  # name -> the module whose `run` it is, what it does
+
+COMMANDS: Commands = {
     "demo": ("drol.cli.demo", "train DROL in a maze for a few minutes and make a report to look at"),
     "train": ("drol.cli.train", "train an algorithm on a task; the same command again goes on where it stopped"),
-    "evaluate": ("drol.cli.evaluate", "run episodes with the policy of a run"),
+    "evaluate": ("drol.cli.evaluate", "run episodes with the policy of a run, or judge it by data alone"),
     "report": ("drol.cli.report", "make the page of a run again"),
     "algorithms": ("drol.cli.algorithms", "list the algorithms; show one with its settings for each task"),
     "bench": ("drol.cli.bench", "how fast every method is on this machine, and against other code"),
     "data": ("drol.cli.data", "list, show, download, collect, import and check datasets"),
 }
 
+
+def list_commands(commands: Commands) -> str:
+    """Return a line for each command, for a help text."""
+    return "\n".join(f"  {name:10s} {text}" for name, (_, text) in commands.items())
+
+
 HELP = f"""usage: drol <command> [options]
 
 {drol.__doc__}
 
 commands:
-{chr(10).join(f"  {name:10s} {text}" for name, (_, text) in COMMANDS.items())}
+{list_commands(COMMANDS)}
 
 first steps:
   drol demo                                train in a maze, look at what was learned
@@ -31,24 +40,19 @@ first steps:
   drol train --help                        every hyperparameter, with the paper's symbols
   drol algorithms show fql                 equations, hyperparameters, settings for each task
   drol evaluate runs/... --best-of 16      let the critic choose among 16 actions
+
+--import MODULE, with any command, first imports a module of yours that registers algorithms or tasks.
 """
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; the exit code is 0 for success, 2 for bad input, 1 for anything else that failed."""
+    """Run one command; return 0 for success, 2 for bad input, 1 for anything else that failed."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(HELP, end="")
-        return 0
-    if arguments[0] == "--version":
+    if arguments == ["--version"]:
         print(f"drol {drol.__version__}")
         return 0
-    name, *rest = arguments
     try:
-        if name not in COMMANDS:
-            nearest = difflib.get_close_matches(name, COMMANDS, 1, cutoff=0)[0]
-            raise InputError(f"unknown command {name!r}; did you mean {nearest}? `drol --help` lists them all")
-        return importlib.import_module(COMMANDS[name][0]).run(rest)
+        return dispatch(COMMANDS, import_modules(arguments), "drol", HELP)
     except InputError as error:
         return complain(error, 2)
     except BrokenPipeError:
@@ -60,7 +64,44 @@ def main(arguments: list[str] | None = None) -> int:
         return complain("interrupted", 130)
 
 
+def dispatch(commands: Commands, arguments: list[str], prefix: str, usage: str) -> int:
+    """Run the command that the first argument names; its module is imported now."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(usage, end="")
+        return 0
+    name, *rest = arguments
+    if name not in commands:
+        raise unknown_name(f"command of `{prefix}`", name, commands, f"`{prefix} --help` lists them all")
+    return importlib.import_module(commands[name][0]).run(rest)
+
+
+def import_modules(arguments: list[str]) -> list[str]:
+    """Import what each `--import MODULE` names, from this folder too; return the other arguments."""
+    rest, waiting = [], iter(arguments)
+    for argument in waiting:
+        if argument != "--import" and not argument.startswith("--import="):
+            rest.append(argument)
+            continue
+        name = argument.removeprefix("--import=") if "=" in argument else next(waiting, "")
+        if not name or name.startswith("-"):
+            raise InputError("--import needs the name of a module, such as my_module")
+        here = str(Path.cwd())
+        if here not in sys.path:
+            sys.path.insert(0, here)
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            raise InputError(f"--import {name}: there is no module {error.name!r} here or installed") from error
+        except InputError:
+            raise
+        except Exception as error:
+            words = " ".join(str(error).split())
+            raise InputError(f"--import {name} raised {type(error).__name__}: {words}") from error
+    return rest
+
+
 def complain(message: object, code: int) -> int:
+    """Print an error in one line and return the exit code."""
     print(f"drol: error: {message}", file=sys.stderr)
     return code
 

@@ -2,45 +2,72 @@
 
 import contextlib
 import multiprocessing
+import pickle
+import sys
 import time
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from drol.errors import InputError
 from drol.evaluation.worker import Broke, Reset, Seen, Step, serve
 
-# Imported once, not in every process; what is not installed is left out.
-PRELOADED = [
-    "drol.evaluation.worker",
-    "gymnasium",
-    "mujoco",
-    "ogbench",
-    "drol.tasks.d4rl.adroit",
-    "drol.tasks.d4rl.antmaze",
-]
+PROCESS_NAME = "drol environment"
+GRACE_SECONDS = 1.0  # beyond the deadline: after Ctrl-Z and `fg` it has passed, and the answer needs only a moment
 
-GRACE = 1.0  # seconds beyond the deadline: after Ctrl-Z and `fg` it has passed, though the answer needs but a moment
+
+@contextlib.contextmanager
+def without_main_module() -> Iterator[None]:
+    """Hide the script that runs from processes that start meanwhile.
+
+    Python lets a new process import the main script again. A script without `if __name__ == "__main__":` would then
+    train in every process of an environment. Nothing of it is needed there unless it defines the environment itself.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def is_defined_in_main(make_environment: Callable[[], Any]) -> bool:
+    """Return whether pickling this refers to the main script."""
+    return b"__main__" in pickle.dumps(make_environment)
+
+
+def refuse_inside_environment_process() -> None:
+    """Refuse to train where a script that defines its own environment is imported again by a process of that."""
+    if multiprocessing.current_process().name == PROCESS_NAME:
+        raise InputError(
+            "this script defines the environment and trains when it is imported; "
+            'put the training under `if __name__ == "__main__":`'
+        )
 
 
 class EnvironmentProcess:
     """Started when it is first needed, and again after it died or hung."""
 
-    def __init__(self, make_environment: Callable[[], Any], timeout: float):
+    def __init__(self, make_environment: Callable[[], Any], timeout: float, modules: Sequence[str] = ()):
         self.make_environment = make_environment
         self.timeout = timeout  # seconds that the environment may take to answer
         self.deadline = 0.0
         # Not a fork: this process has the threads of jax.
         self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(PRELOADED)
+        self.context.set_forkserver_preload(["drol.evaluation.worker", *modules])  # imported once, for all
         self.worker: tuple[BaseProcess, Connection] | None = None
 
     @property
     def connection(self) -> Connection:
         if self.worker is None:
             ours, theirs = self.context.Pipe()
-            process = self.context.Process(target=serve, args=(theirs, self.make_environment), daemon=True)
-            process.start()
+            arguments = (theirs, self.make_environment)
+            process = self.context.Process(target=serve, args=arguments, name=PROCESS_NAME, daemon=True)
+            hidden = contextlib.nullcontext() if is_defined_in_main(self.make_environment) else without_main_module()
+            with hidden:
+                process.start()
             theirs.close()
             self.worker = (process, ours)
         return self.worker[1]
@@ -51,9 +78,9 @@ class EnvironmentProcess:
             self.connection.send(request)
 
     def receive(self) -> Seen | Broke:
-        """The answer to what was sent last, waiting for it until the deadline."""
+        """Return the answer to the last request; wait for it until the deadline."""
         try:
-            if self.connection.poll(max(0.0, self.deadline - time.monotonic())) or self.connection.poll(GRACE):
+            if self.connection.poll(max(0.0, self.deadline - time.monotonic())) or self.connection.poll(GRACE_SECONDS):
                 return self.read()
         except OSError:
             return self.read()
@@ -61,14 +88,14 @@ class EnvironmentProcess:
         return Broke(f"no answer from the environment within {self.timeout:g} s")
 
     def read(self) -> Seen | Broke:
-        """An answer that has arrived, if only as the end of the process."""
+        """Return an answer that has arrived; the end of the process is an answer, too."""
         try:
             return self.connection.recv()
         except (EOFError, OSError):
             return Broke(f"the environment's process ended with exit code {self.stop()}")
 
     def stop(self) -> int | None:
-        """End the process, by force if need be; its exit code."""
+        """End the process, by force if need be, and return its exit code."""
         if self.worker is None:
             return None
         process, connection = self.worker

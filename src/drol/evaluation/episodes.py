@@ -8,46 +8,44 @@ order in which they answer change nothing.
 import functools
 import select
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Self
 
 import jax
 import numpy as np
 from jax import Array
 
-from drol.algorithms import find_algorithm
-from drol.checkpoints import saved_steps, step_name
-from drol.errors import InputError
 from drol.evaluation.environment_process import EnvironmentProcess
 from drol.evaluation.worker import Broke, Reset, Seen, Step
+from drol.machine import available_cores
 from drol.policy import Policy
-from drol.runs.directory import RunDirectory
-from drol.tasks import load_task
 from drol.tasks.base import Episode
-from drol.training.reproducibility import available_cores
 
-ROWS = 16  # of every batch of observations, and so the most processes that are of use
-GATHERING = 0.05  # seconds without a further answer after which the policy acts on those that are there
+ROWS = 16  # rows of every batch of observations, and so the most processes that are of use
+GATHERING_SECONDS = 0.05  # after this time without a further answer the policy acts on the answers that are there
 
 
 @functools.partial(jax.jit, static_argnames="best_of")
-def act_rows(policy: Policy, observations: Array, seeds: Array, steps: Array, best_of: int) -> Array:
-    """The action of each row, with latents that follow from its episode's seed and its step."""
+def draw_rows(policy: Policy, observations: Array, seeds: Array, steps: Array, best_of: int | None) -> Array:
+    """Draw the action of each row; what is drawn follows from the seed of its episode and its step."""
     base = jax.random.key(0)
     keys = jax.vmap(lambda seed, step: jax.random.fold_in(jax.random.fold_in(base, seed), step))(seeds, steps)
-    return policy.act(observations, keys, best_of)
+    return policy.draw_each(observations, keys, best_of)
 
 
 def suitable_processes(episodes: int, cores: int) -> int:
-    """At least eight and four for each core, and so many that few are idle when the last episodes are played."""
+    """Return how many processes to use: at least 8 and 4 a core, and so many that few are idle in the last episodes."""
     counts = range(min(max(8, 4 * cores), ROWS), ROWS + 1)
     return max(counts, key=lambda count: ((episodes % count or count) / count, -count))
 
 
+class EnvironmentFailed(Exception):
+    """The environment breaks whenever it is used."""
+
+
 class Cancelled(Exception):
-    """Somebody asked for the end of an evaluation under way."""
+    """An evaluation was ended by `Evaluator.cancel`."""
 
 
 @dataclass
@@ -63,7 +61,15 @@ class Running:
 
 
 class Evaluator:
-    """Processes with environments, kept warm from one evaluation to the next."""
+    """Processes with environments, kept warm from one evaluation to the next.
+
+    Args:
+        make_environment: Makes an environment; called in each process.
+        processes: How many environments to run at once; as many as suit the machine if None.
+        keep_positions: Whether episodes keep the first two numbers of each observation.
+        timeout: Seconds that an environment may take to answer.
+        modules: Modules that the processes share, imported once.
+    """
 
     def __init__(
         self,
@@ -71,13 +77,15 @@ class Evaluator:
         processes: int | None = None,
         keep_positions: bool = False,
         timeout: float = 120.0,
+        modules: Sequence[str] = (),
     ):
         self.keep_positions = keep_positions
         self.cancelled = False
         self.cores = available_cores()
         self.chosen = processes is not None
         count = max(1, min(processes or ROWS, ROWS))
-        self.processes = [EnvironmentProcess(make_environment, timeout) for _ in range(count)]  # those in use start
+        # A process starts when it is first used.
+        self.processes = [EnvironmentProcess(make_environment, timeout, modules) for _ in range(count)]
 
     def __enter__(self) -> Self:
         return self
@@ -90,11 +98,11 @@ class Evaluator:
             process.stop()
 
     def cancel(self) -> None:
-        """Have `run`, which may be under way in another thread, raise `Cancelled`."""
+        """Make `run`, which may be under way in another thread, raise `Cancelled`."""
         self.cancelled = True
 
-    def run(self, policy: Policy, episodes: int, first_seed: int = 0, best_of: int = 1) -> list[Episode]:
-        """Episodes with the seeds `first_seed`, `first_seed + 1`, ...; one that breaks or hangs is marked as failed."""
+    def run(self, policy: Policy, episodes: int, first_seed: int = 0, best_of: int | None = None) -> list[Episode]:
+        """Play episodes with the seeds `first_seed`, `first_seed + 1`, ...; one that breaks or hangs is a failure."""
         finished: dict[int, Episode] = {}
         waiting = iter(range(episodes))
         running: dict[int, Running] = {}
@@ -123,7 +131,7 @@ class Evaluator:
         self.processes[number].send(Reset(seed))
 
     def absorb(self, running: Running, answer: Seen | Broke) -> Episode | None:
-        """Note what an environment answered; the episode, if that was its end."""
+        """Add the answer of an environment to its episode; return the episode if that was its end."""
         if isinstance(answer, Seen):
             if running.observation is not None:
                 running.step += 1
@@ -142,7 +150,9 @@ class Evaluator:
             positions=np.asarray(running.positions) if running.positions else None,
         )
 
-    def send_actions(self, policy: Policy, numbers: list[int], running: dict[int, Running], best_of: int) -> None:
+    def send_actions(
+        self, policy: Policy, numbers: list[int], running: dict[int, Running], best_of: int | None
+    ) -> None:
         """Run the policy once for all processes that have an observation to act on."""
         ready = [number for number in numbers if running[number].observation is not None]
         if not ready:
@@ -157,15 +167,16 @@ class Evaluator:
                 running[number].seed,
                 running[number].step,
             )
-        actions = np.asarray(act_rows(policy, observations, seeds, steps, best_of))
+        actions = np.asarray(draw_rows(policy, observations, seeds, steps, best_of))
         for row, number in enumerate(ready):
             self.processes[number].send(Step(actions[row]))
 
     def collect_answers(self, running: dict[int, Running]) -> dict[int, Seen | Broke]:
-        """Answers of processes that answered, died or ran out of time; none after a second without any, see `cancel`.
+        """Return the answers of processes that answered, died or ran out of time.
 
-        A call of the policy costs the same for one row as for all, so it waits for more answers as long as every core
-        has an environment to step and one more to go on with while the policy runs.
+        A call of the policy costs the same for one row as for all, so wait for more answers as long as every core has
+        an environment to step and one more to go on with while the policy runs. After a second without any answer
+        return none, so that `cancel` is noticed.
         """
         answers: dict[int, Seen | Broke] = {}
         stepping = {self.processes[number].connection.fileno(): number for number in running}
@@ -183,42 +194,5 @@ class Evaluator:
                 poll.unregister(descriptor)
                 process, number = self.processes[stepping[descriptor]], stepping.pop(descriptor)
                 answers[number] = process.read() if descriptor in ready else process.receive()
-            patience = GATHERING
+            patience = GATHERING_SECONDS
         return answers
-
-
-def evaluate_run(
-    directory: RunDirectory,
-    episodes: int,
-    best_of: int = 1,
-    step: int | None = None,
-    first_seed: int = 0,
-    processes: int | None = None,
-) -> list[dict[str, Any]]:
-    """Evaluate a saved policy of every seed of a run, the last one unless a step is given, and record it."""
-    run = directory.read_config()["run"]
-    if episodes < 1 or best_of < 1:
-        raise InputError(f"episodes is {episodes} and best_of is {best_of}; both must be at least 1")
-    name = run["algorithm"]["name"]
-    if best_of > 1 and not find_algorithm(name).draws_actions:
-        raise InputError(
-            f"best_of is {best_of}, but {name} acts with its mean, so there is nothing to choose; it must be 1"
-        )
-    saved = saved_steps(directory.policies)
-    if not saved:
-        raise InputError(f"the run in {directory.path} has no policy yet; train it first")
-    if step is not None and step not in saved:
-        raise InputError(f"no policy of step {step} in {directory.path}; it has {', '.join(map(str, saved))}")
-    step = saved[-1] if step is None else step
-    task = load_task(run["task"], Path(run["dataset"]) if run["dataset"] else None)
-    if task.make_environment is None:
-        raise InputError(f"the task {task.name} has no environment to evaluate in; --offline judges by the data")
-    rows = []
-    with Evaluator(task.make_environment, processes) as evaluator:
-        for seed in run["seeds"]:
-            policy = Policy.load(directory.policies / step_name(step), seed)
-            played = evaluator.run(policy, episodes, first_seed, best_of)
-            row = {"step": step, "seed": seed, "best_of": best_of, "score": task.score(played)}
-            rows.append(row | {"episodes": [episode.to_dict() for episode in played]})
-            directory.log_extra_evaluation(rows[-1])
-    return rows

@@ -19,12 +19,13 @@ import numpy as np
 from jax import Array
 
 from drol.algorithms.parts import Trainable, descend, polyak, trainable
+from drol.compiling import fast_jit
 from drol.data.dataset import Dataset
+from drol.data.standardisation import Standardisation
 from drol.data.trajectories import Part, spread
 from drol.evaluation.support import draw_actions
 from drol.networks.critics import QEnsemble
-from drol.policy import Policy, Standardisation
-from drol.training.compiled import fast_jit
+from drol.policy import Policy
 from drol.types import Metrics
 
 CRITICS = 4
@@ -47,7 +48,7 @@ class FittedQ(eqx.Module):
     deviation: Array
 
     def __call__(self, observation: Array, action: Array) -> Array:
-        """The values [critics, ...]."""
+        """Return the values [critics, ...]."""
         return self.mean + self.deviation * self.critics(self.standardisation(observation), action)
 
 
@@ -76,12 +77,10 @@ def prepare(part: Part, discount: float, seed: int = 0, updates: int = START_UPD
     draws = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), CRITICS)
     bounds = np.asarray([reward.min(), reward.max(), 0]) / (1 - discount)
     spec = part.dataset.spec
-    # The encoder of images scales them itself.
-    standardisation = (
-        Standardisation.of(part.dataset.take(jnp.asarray(index)).observation)
-        if len(spec.observation_shape) == 1
-        else Standardisation.identity(spec)
-    )
+    standardisation = Standardisation.identity(spec)
+    if len(spec.observation_shape) == 1:  # the encoder of images scales them itself
+        observation = part.dataset.take(jnp.asarray(index)).observation
+        standardisation = Standardisation.from_moments(observation.mean(0), observation.std(0))
     key, start_key = jax.random.split(jax.random.key(seed))
     start = FittedQ(
         QEnsemble(key, spec, HIDDEN_SIZES, CRITICS),
@@ -102,23 +101,23 @@ def prepare(part: Part, discount: float, seed: int = 0, updates: int = START_UPD
     return eqx.tree_at(lambda data: data.start, data, fit_returns(data, start_key, updates))
 
 
-def fit(data: FittedData, policy: Policy, updates: int, key: Array, best_of: int = 1) -> FittedQ:
-    """The critics of a policy after this many updates."""
+def fit(data: FittedData, policy: Policy, updates: int, key: Array, best_of: int | None = None) -> FittedQ:
+    """Return the critics of a policy after this many updates."""
     action_key, fit_key = jax.random.split(key)
     next_action = policy_actions(policy, data.dataset, data.index, action_key, best_of)
     return fit_bellman(data, next_action, fit_key, updates)
 
 
 @functools.partial(jax.jit, static_argnames="best_of")
-def policy_actions(policy: Policy, dataset: Dataset, index: Array, key: Array, best_of: int) -> Array:
-    """One action [M, action] of the policy at the state after each transition: drawn once, because some cost much."""
+def policy_actions(policy: Policy, dataset: Dataset, index: Array, key: Array, best_of: int | None) -> Array:
+    """Draw one action [M, action] of the policy at the state after each transition; once, because some cost much."""
     count = len(index)
     chunks = -(-count // BATCH_SIZE)
     index = jnp.resize(index, (chunks, BATCH_SIZE))  # the last chunk is filled up with what is already there
     keys = jax.random.split(key, index.shape)
 
     def act(chunk: tuple[Array, Array]) -> Array:
-        return policy.act(dataset.take(chunk[0]).next_observation, chunk[1], best_of)
+        return policy.draw_each(dataset.take(chunk[0]).next_observation, chunk[1], best_of)
 
     return jax.lax.map(act, (index, keys)).reshape(chunks * BATCH_SIZE, -1)[:count]
 
@@ -126,13 +125,13 @@ def policy_actions(policy: Policy, dataset: Dataset, index: Array, key: Array, b
 def weighted_loss(
     critics: QEnsemble, observation: Array, action: Array, target: Array, weight: Array
 ) -> tuple[Array, Metrics]:
-    """`E mean_j w_j (Q_j(s, a) - y_j)^2` for y and w [critics, batch]."""
+    """Return `E mean_j w_j (Q_j(s, a) - y_j)^2` for y and w [critics, batch]."""
     return (weight * jnp.square(critics(observation, action) - target)).mean(), {}
 
 
 @fast_jit()
 def fit_returns(data: FittedData, key: Array, updates: Array | int) -> FittedQ:
-    """The regression on returns."""
+    """Fit the critics to the returns of the data."""
     start = data.start
 
     def update(step: Array, critics: Trainable[QEnsemble]) -> Trainable[QEnsemble]:
@@ -149,7 +148,7 @@ def fit_returns(data: FittedData, key: Array, updates: Array | int) -> FittedQ:
 
 @fast_jit()
 def fit_bellman(data: FittedData, next_action: Array, key: Array, updates: Array | int) -> FittedQ:
-    """Fitted-Q evaluation, from the regression on returns."""
+    """Fit the critics to the policy by Bellman steps, from the regression on returns."""
     start = data.start
 
     def update(step: Array, carry: Any) -> Any:
@@ -171,26 +170,29 @@ def fit_bellman(data: FittedData, next_action: Array, key: Array, updates: Array
 
 
 @functools.partial(jax.jit, static_argnames="best_of")
-def policy_values(policy: Policy, fitted: FittedQ, observation: Array, key: Array, best_of: int) -> Array:
-    """`V_j(s)` [critics, states]: the mean over draws of the policy's actions."""
+def policy_values(policy: Policy, critics: Any, observation: Array, key: Array, best_of: int | None) -> Array:
+    """Return `V_j(s)` [critics, states]: the mean of Q over draws of the policy's actions."""
     action = draw_actions(policy, observation, key, best_of)  # [draws, states, action]
-    return jax.lax.map(lambda each: fitted(observation, each), action).mean(0)
+    return jax.lax.map(lambda each: critics(observation, each), action).mean(0)
 
 
 @eqx.filter_jit
 def data_values(critic: Any, observation: Array, action: Array) -> Array:
-    """`Q_j(s, a)` [critics, batch] of given actions."""
+    """Return `Q_j(s, a)` [critics, batch] of given actions."""
     return critic(observation, action)
 
 
 def initial_observations(part: Part) -> Array:
-    """Where trajectories begin."""
+    """Return the observations in which trajectories begin."""
     first = part.trajectories.first[part.begin : part.end]
     return part.dataset.take(jnp.asarray(first[spread(len(first), INITIAL_STATES)])).observation
 
 
 def bootstrap_interval(values: np.ndarray, seed: int = 0) -> tuple[float, float]:
-    """The middle 95% of the mean of values [critics, trajectories], over draws of a critic and of trajectories."""
+    """Return the middle 95% of the mean of values [critics, trajectories], over draws of a critic and of trajectories.
+
+    Both are resampled at once, which `scipy.stats.bootstrap` cannot do.
+    """
     generator = np.random.default_rng(seed)
     critics, count = values.shape
     drawn = generator.multinomial(count, np.full(count, 1 / count), RESAMPLES) / count  # [resamples, trajectories]

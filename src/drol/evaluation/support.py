@@ -13,8 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from drol.data.trajectories import Part, split
-from drol.policy import Policy, Standardisation
+from drol.data.standardisation import Standardisation
+from drol.data.trajectories import Part
+from drol.evaluation.held_out import split
+from drol.policy import Policy
 from drol.tasks.base import Task
 
 STATES = 512  # held-out states that are looked at
@@ -39,7 +41,7 @@ class HeldOut(eqx.Module):
 
 
 def hold_out(task: Task) -> HeldOut:
-    """The held-out states of a task with their neighbours; they depend on the data alone, so once is enough."""
+    """Return the held-out states of a task with their neighbours; they depend on the data alone."""
     reference, held_out, _ = split(task)
     return find_neighbours(reference, held_out)
 
@@ -56,30 +58,30 @@ def find_neighbours(reference: Part, held_out: Part) -> HeldOut:
 
 
 def nearest(points: np.ndarray, queries: np.ndarray, count: int) -> np.ndarray:
-    """The numbers [queries, count] of the points nearest to each query, all of them if they are fewer."""
+    """Return the numbers [queries, count] of the points nearest to each query, all of them if they are fewer."""
     points = points.reshape(len(points), -1).astype(np.float64)  # differences of large squares need the digits
     queries = queries.reshape(len(queries), -1).astype(np.float64)
     count = min(count, len(points))
     squares = np.square(points).sum(-1)
     found = []
     for chunk in np.array_split(queries, -(-len(queries) // 64)):
-        distance = squares - 2 * chunk @ points.T  # [chunk, points], less |query|^2, which orders nothing
+        distance = squares - 2 * chunk @ points.T  # [chunk, points], without |query|^2, which is the same for all
         found.append(np.argpartition(distance, count - 1, axis=-1)[:, :count])
     return np.concatenate(found)
 
 
 def action_distance(action: Array, neighbour_action: Array) -> Array:
-    """d [...] of actions [..., action] given those of the neighbours [..., k, action]."""
+    """Return d [...] of actions [..., action], given the actions of the neighbours [..., k, action]."""
     return jnp.sqrt(jnp.square(action[..., None, :] - neighbour_action).mean(-1).min(-1))
 
 
-def offline_scores(policy: Policy, held_out: HeldOut, key: Array, best_of: int = 1) -> dict[str, float]:
-    """What the data says of a policy in a second; docs/offline-evaluation.md explains each figure."""
+def offline_scores(policy: Policy, held_out: HeldOut, key: Array, best_of: int | None = None) -> dict[str, float]:
+    """Return what held-out data says of a policy, in a second; docs/offline-evaluation.md explains each figure."""
     return {name: float(value) for name, value in measure(policy, held_out, key, best_of).items()}
 
 
 @functools.partial(jax.jit, static_argnames="best_of")
-def measure(policy: Policy, held_out: HeldOut, key: Array, best_of: int) -> dict[str, Array]:
+def measure(policy: Policy, held_out: HeldOut, key: Array, best_of: int | None) -> dict[str, Array]:
     action = draw_actions(policy, held_out.observation, key, best_of)  # [draws, states, action]
     squared_error = jnp.square(action - held_out.action).mean(-1)  # [draws, states]
     distance = action_distance(action, held_out.neighbour_action)  # [draws, states]
@@ -94,10 +96,10 @@ def measure(policy: Policy, held_out: HeldOut, key: Array, best_of: int) -> dict
     }
 
 
-def draw_actions(policy: Policy, observation: Array, key: Array, best_of: int) -> Array:
-    """Actions [draws, states, action]; one draw is enough where all would be the same."""
+def draw_actions(policy: Policy, observation: Array, key: Array, best_of: int | None) -> Array:
+    """Draw actions [draws, states, action]; one draw is enough where all would be the same."""
 
     def draw(key: Array) -> Array:
-        return policy.act(observation, jax.random.split(key, len(observation)), best_of)
+        return policy.draw_each(observation, jax.random.split(key, len(observation)), best_of)
 
     return jax.lax.map(draw, jax.random.split(key, DRAWS if policy.algorithm.draws_actions else 1))

@@ -1,6 +1,7 @@
-"""The settings of the DROL paper's tables, task by task; docs/algorithms.md lists what is unknown.
+"""Presets: the settings of the DROL paper's tables, task by task, and small networks for a laptop.
 
-An unknown value stays out of the settings, so that the algorithm's default holds, and a note says so.
+`settings` makes the settings of a run from one of them. An unknown value of the paper stays out, so that the
+algorithm's default holds, and a note says so; docs/algorithms.md lists what is unknown.
 """
 
 import dataclasses
@@ -8,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from drol.algorithms import find_algorithm
-from drol.errors import InputError
+from drol.algorithms import Algorithm, algorithm_name, find_algorithm
+from drol.errors import InputError, unknown_name
 from drol.paper.hyperparameters import (
     D4RL,
     D4RL_COLUMNS,
@@ -22,15 +23,27 @@ from drol.paper.hyperparameters import (
     SOURCES,
     WHY_UNKNOWN,
 )
+from drol.runs.config import RunConfig
+from drol.tasks import DEFAULT_TASK, find_source
+from drol.tasks.base import Task
 
 # As printed with K = 16 and with K*, and as in the official commands (commit 7e669b0) for the same two columns.
 PRESETS = ("paper", "paper-tuned", "released", "released-tuned")
+LAPTOP = "laptop"  # ours, for quick runs; an algorithm's `presets` say what it changes of its hyperparameters
+LAPTOP_RUN = {
+    "steps": 15_000,
+    "log_interval": 1_000,
+    "evaluation_interval": 5_000,
+    "checkpoint_interval": 5_000,
+    "standardise_observations": True,
+    "observation_scale": 4.0,
+}
 METHODS = ("drol", "bc", "iql", "rebrac", "fawac", "fbrac", "ifql", "deflow", "sorl", "fql")
 FROM_CORL = ("bc", "iql", "rebrac")  # whose D4RL columns are copied from the CORL benchmark
 
 
 def tasks_of(group: str) -> tuple[str, ...]:
-    """The tasks that share a row: the five of an OGBench dataset, or one of D4RL."""
+    """Return the tasks that share a row: the five of an OGBench dataset, or one of D4RL."""
     if group in D4RL:
         return (f"{group}-{'v2' if group.startswith('antmaze') else 'v1'}",)
     return tuple(f"{group}-{OGBENCH[group][0]}-singletask-task{number}-v0" for number in range(1, 6))
@@ -43,7 +56,7 @@ GROUP_OF_TASK |= {f"{group}-{row[0]}-singletask-v0": group for group, row in OGB
 
 @dataclass(frozen=True)
 class Settings:
-    """What is known of one algorithm on one task; what is unknown is absent, and the notes say so."""
+    """What is known of one algorithm on one task; what is unknown is absent, and notes say so."""
 
     hyperparameters: dict[str, Any]
     run: dict[str, Any]
@@ -63,14 +76,59 @@ class FamilyRow:
     settings: dict[str, Settings]  # by preset
 
 
+def settings(
+    task: str | Task = DEFAULT_TASK,
+    algorithm: str | type[Algorithm] = "drol",
+    preset: str = "paper",
+    **changes: Any,
+) -> RunConfig:
+    """Return the settings of a run: the defaults, then those of a preset, then the changes that are given.
+
+    Args:
+        task: The name of a task of `drol data list --all`, or a task.
+        algorithm: The name of an algorithm of `drol algorithms`, or the class of one.
+        preset: "paper" or "paper-tuned" (the task's row of the paper's tables, with K = 16 or the tuned K),
+            "released" or "released-tuned" (the official commands), or "laptop" (small networks, for quick runs).
+        changes: Settings of a run (`seeds`, `steps`, ...) and hyperparameters of the algorithm (`bc_weight`, ...); the
+            flags of `drol train` as keywords.
+
+    Returns:
+        The settings, for `drol.train`.
+
+    Example:
+        >>> import drol
+        >>> config = drol.settings("cube-single-play-singletask-task2-v0", "drol", preset="paper", seeds=(0, 1, 2))
+        >>> config.algorithm.bc_weight, config.steps
+        (10.0, 1000000)
+    """
+    name = task.name if isinstance(task, Task) else find_source(task) and task
+    kind = find_algorithm(algorithm) if isinstance(algorithm, str) else algorithm
+    start = preset_settings(name, kind, preset)
+    run_names = [field.name for field in dataclasses.fields(RunConfig) if field.name not in ("algorithm", "task")]
+    own_names = [field.name for field in dataclasses.fields(kind)]
+    for each in changes:
+        if each not in (*run_names, *own_names):
+            raise unknown_name("setting", each, (*run_names, *own_names))
+    hyperparameters = start.hyperparameters | {each: changes[each] for each in own_names if each in changes}
+    run = start.run | {each: changes[each] for each in run_names if each in changes}
+    return RunConfig(kind(**hyperparameters), name, **run)
+
+
+def preset_settings(task: str, kind: type[Algorithm], preset: str) -> "Settings":
+    """Return what a preset gives an algorithm on a task, before anything is changed."""
+    if preset == LAPTOP:
+        return Settings({**kind.presets.get(LAPTOP, {})}, LAPTOP_RUN, notes=(), source="drol")
+    return task_settings(task, algorithm_name(kind), preset)
+
+
 def task_settings(task: str, algorithm: str, preset: str = "paper") -> Settings:
-    """The settings of an algorithm on a task; none, with a note, where the paper has none."""
+    """Return the paper's settings of an algorithm on a task; none, with a note, where the paper has none."""
     if preset not in PRESETS:
-        raise InputError(f"preset is {preset!r}; it must be one of {', '.join(PRESETS)}")
-    kind = find_algorithm(algorithm)
+        raise InputError(f"preset is {preset!r}; it must be one of {', '.join((*PRESETS, LAPTOP))}")
     for known, name, what in ((METHODS, algorithm, "method"), (GROUP_OF_TASK, task, "task")):
         if name not in known:
             return Settings({}, {}, (f"{name} is not a {what} of the paper; the defaults of {algorithm} hold",), "none")
+    kind = find_algorithm(algorithm)
     group = GROUP_OF_TASK[task]
     values = drol_values(group, preset) if algorithm == "drol" else baseline_values(group, algorithm)
     unknown = tuple(name for name, value in values.items() if value is None)
@@ -92,7 +150,7 @@ def task_settings(task: str, algorithm: str, preset: str = "paper") -> Settings:
 
 
 def family_rows(algorithm: str) -> list[FamilyRow]:
-    """Every row of an algorithm's settings, in the order of the tables; none if it is not a method of the paper."""
+    """Return every row of an algorithm's settings, in the order of the tables; none if the paper does not have it."""
     find_algorithm(algorithm)
     return [
         FamilyRow(
@@ -107,7 +165,7 @@ def family_rows(algorithm: str) -> list[FamilyRow]:
 
 
 def drol_row(group: str) -> str:
-    """The row of DROL's table; door, hammer and relocate have one for their three datasets."""
+    """Return the row of DROL's table; door, hammer and relocate have one for their three datasets."""
     return group if group in DROL else group.split("-")[0]
 
 
@@ -127,7 +185,7 @@ def drol_values(group: str, preset: str) -> dict[str, Any]:
 
 
 def baseline_values(group: str, algorithm: str) -> dict[str, Any]:
-    """The hyperparameters of a baseline by our names; None: unknown."""
+    """Return the hyperparameters of a baseline by our names; None: unknown."""
     if algorithm == "sorl" and group in D4RL:
         return {"q_weight": None, "discount": None, "q_aggregation": None, "act_steps": 8}
     if group in OGBENCH:
@@ -151,7 +209,7 @@ def pick(columns: Sequence[tuple[str, str]], row: Sequence[Any], algorithm: str)
 
 
 def remarks(group: str, algorithm: str, preset: str) -> list[str]:
-    """What the sources leave open or contradict here."""
+    """Return notes on what the references leave open or contradict here."""
     here = {"all", group, "d4rl" if group in D4RL else OGBENCH[group][0]}
     notes = [f"{algorithm}: {words}" for names, where, words in REMARKS if algorithm in names and here & {*where}]
     printed, released = preset.replace("released", "paper"), preset.replace("paper", "released")

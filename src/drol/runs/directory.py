@@ -1,6 +1,5 @@
 """A run's folder; the only code that knows the names of its files."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -11,25 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from drol.checkpoints import saved_steps, step_name, sync_folder, write_synced
+from drol.checkpoints import finish_replacements, saved_steps, step_name
 from drol.errors import InputError
+from drol.runs.rows import AnyRow, EvaluationRow, MetricsRow, OfflineRow, OnlineEpisodeRow, Rows
+from drol.storage import exclusive, write_whole
 
-CONFIG, METRICS, EVALUATIONS, LOCK = "config.json", "metrics.jsonl", "evaluations.jsonl", ".lock"
-EXTRA_EVALUATIONS, ONLINE_EPISODES = "extra_evaluations.jsonl", "online_episodes.jsonl"
-OFFLINE_EVALUATIONS = "offline.jsonl"
+CONFIG, LOCK, REPORT = "config.json", ".lock", "report.html"
+METRICS, EVALUATIONS, ONLINE_EPISODES = "metrics.jsonl", "evaluations.jsonl", "online_episodes.jsonl"
+EXTRA_EVALUATIONS, OFFLINE_EVALUATIONS = "extra_evaluations.jsonl", "offline.jsonl"
 KEPT_CHECKPOINTS = 2
 
 
 class RunDirectory:
-    """Configuration, metrics, evaluations, checkpoints, policies, trajectories, figures and report of one run."""
+    """Settings, rows, checkpoints, policies, trajectories, figures and report of one run."""
 
     def __init__(self, path: Path):
         self.path = path
         self.checkpoints = path / "checkpoints"
         self.policies = path / "policies"
         self.figures = path / "figures"
-        self.report = path / "report.html"
-        self.offline = path / OFFLINE_EVALUATIONS
+        self.trajectories = path / "trajectories"
+        self.report = path / REPORT
+        self.offline_file = path / OFFLINE_EVALUATIONS
 
     @property
     def exists(self) -> bool:
@@ -37,35 +39,29 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder for one writer; made if need be, refused if it is somebody else's or cannot be written."""
-        if (
-            self.path.is_dir()
-            and not self.exists
-            and any(entry.name not in (LOCK, f".{CONFIG}.partial") for entry in self.path.iterdir())
-        ):
-            raise InputError(
-                f"the folder {self.path} has files but no {CONFIG}, so it is not a run; choose another --out"
-            )
+        """Hold the folder for one writer; make it if need be, refuse it if it is no run or cannot be written."""
+        if self.path.is_dir() and not self.exists:
+            foreign = [each for each in self.path.iterdir() if each.name != LOCK and each.suffix != ".partial"]
+            if foreign:
+                raise InputError(
+                    f"the folder {self.path} has files but no {CONFIG}, so it is not a run; choose another --out"
+                )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / LOCK).open("a+")
+            (self.path / LOCK).touch()
         except OSError as error:
             raise InputError(
                 f"cannot write to the run folder {self.path} ({error.strerror}); choose another --out"
             ) from error
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise InputError(
-                    f"another process is writing to the run folder {self.path}; wait or choose another --out"
-                ) from error
+        busy = f"another process is writing to the run folder {self.path}; wait or choose another --out"
+        with exclusive(self.path / LOCK, busy):
             yield
 
     def write_config(self, config: Mapping[str, Any]) -> None:
-        self.write_file(CONFIG, json.dumps(config, indent=2) + "\n")
+        write_whole(self.path / CONFIG, json.dumps(config, indent=2) + "\n")
 
     def read_config(self) -> dict[str, Any]:
+        """Return `config.json`: the settings, the fingerprint of the data, and where the run was made."""
         try:
             return json.loads((self.path / CONFIG).read_text())
         except OSError as error:
@@ -73,103 +69,108 @@ class RunDirectory:
         except ValueError as error:
             raise InputError(f"{self.path / CONFIG} is not JSON ({error})") from error
 
-    def log_metrics(self, row: Mapping[str, Any]) -> None:
+    def log_metrics(self, row: MetricsRow) -> None:
         append_row(self.path / METRICS, row)
 
-    def log_evaluation(self, row: Mapping[str, Any]) -> None:
+    def read_metrics(self) -> Rows[MetricsRow]:
+        return read_rows(self.path / METRICS, MetricsRow)
+
+    def log_evaluation(self, row: EvaluationRow) -> None:
         append_row(self.path / EVALUATIONS, row)
 
-    def log_online_episode(self, row: Mapping[str, Any]) -> None:
-        """An episode of fine-tuning that ended."""
+    def read_evaluations(self) -> Rows[EvaluationRow]:
+        return read_rows(self.path / EVALUATIONS, EvaluationRow)
+
+    def log_online_episode(self, row: OnlineEpisodeRow) -> None:
         append_row(self.path / ONLINE_EPISODES, row)
 
-    def read_online_episodes(self) -> list[dict[str, Any]]:
-        return read_rows(self.path / ONLINE_EPISODES)
+    def read_online_episodes(self) -> Rows[OnlineEpisodeRow]:
+        return read_rows(self.path / ONLINE_EPISODES, OnlineEpisodeRow)
 
-    def log_extra_evaluation(self, row: Mapping[str, Any]) -> None:
-        """An evaluation asked for after training, such as one with best-of-N; a repeated one replaces the first."""
-        self.replace_row(EXTRA_EVALUATIONS, row, ("step", "seed", "best_of"))
+    def log_extra_evaluation(self, row: EvaluationRow) -> None:
+        """Record an evaluation that was asked for after training; a repeated one replaces the first."""
+        self.replace_row(EXTRA_EVALUATIONS, row)
 
-    def log_offline_evaluation(self, row: Mapping[str, Any]) -> None:
-        """What was said of a policy without a simulator; said again, it replaces the first."""
-        self.replace_row(OFFLINE_EVALUATIONS, row, ("step", "seed", "best_of"))
+    def read_extra_evaluations(self) -> Rows[EvaluationRow]:
+        return read_rows(self.path / EXTRA_EVALUATIONS, EvaluationRow)
 
-    def replace_row(self, name: str, row: Mapping[str, Any], same: tuple[str, ...]) -> None:
-        """Write a row in the place of those that are equal to it in these entries."""
-        kept = [old for old in read_rows(self.path / name) if any(old[each] != row[each] for each in same)]
-        self.write_file(name, "".join(json.dumps(each) + "\n" for each in (*kept, row)))
+    def log_offline_evaluation(self, row: OfflineRow) -> None:
+        """Record what data says of a policy; a repeated row replaces the first."""
+        self.replace_row(OFFLINE_EVALUATIONS, row)
 
-    def read_offline_evaluations(self) -> list[dict[str, Any]]:
-        return read_rows(self.path / OFFLINE_EVALUATIONS)
+    def read_offline_evaluations(self) -> Rows[OfflineRow]:
+        return read_rows(self.path / OFFLINE_EVALUATIONS, OfflineRow)
 
-    def read_extra_evaluations(self) -> list[dict[str, Any]]:
-        return read_rows(self.path / EXTRA_EVALUATIONS)
+    def replace_row(self, name: str, row: EvaluationRow | OfflineRow) -> None:
+        """Write a row in the place of one with the same step, seed and number of actions to choose from."""
 
-    def read_metrics(self) -> list[dict[str, Any]]:
-        return read_rows(self.path / METRICS)
+        def same(old: EvaluationRow | OfflineRow) -> bool:
+            return (old.step, old.seed, old.best_of) == (row.step, row.seed, row.best_of)
 
-    def read_evaluations(self) -> list[dict[str, Any]]:
-        return read_rows(self.path / EVALUATIONS)
+        kept = [old for old in read_rows(self.path / name, type(row)) if not same(old)]
+        write_whole(self.path / name, "".join(line(each) for each in (*kept, row)))
 
     def rewind(self, step: int) -> None:
         """Forget everything after a step, so that what follows it is written once."""
-        for name in (METRICS, EVALUATIONS, EXTRA_EVALUATIONS, OFFLINE_EVALUATIONS, ONLINE_EPISODES):
-            if not (self.path / name).exists():
-                continue
-            rows = [row for row in read_rows(self.path / name) if row["step"] <= step]
-            self.write_file(name, "".join(json.dumps(row) + "\n" for row in rows))
+        kinds = {METRICS: MetricsRow, EVALUATIONS: EvaluationRow, EXTRA_EVALUATIONS: EvaluationRow}
+        kinds |= {OFFLINE_EVALUATIONS: OfflineRow, ONLINE_EPISODES: OnlineEpisodeRow}
+        for name, kind in kinds.items():
+            path = self.path / name
+            if path.exists():
+                write_whole(path, "".join(line(row) for row in read_rows(path, kind) if row.step <= step))
+        for partial in self.path.glob(".*.partial"):
+            partial.unlink(missing_ok=True)
         for folder in (self.checkpoints, self.policies):
+            finish_replacements(folder)
             for saved in saved_steps(folder):
                 if saved > step:
                     shutil.rmtree(folder / step_name(saved))
-            if folder.is_dir():
-                for partial in folder.glob(".*.partial"):
-                    shutil.rmtree(partial)
+            for partial in folder.glob(".*.partial") if folder.is_dir() else ():
+                shutil.rmtree(partial)
 
     def drop_old_checkpoints(self) -> None:
         for step in saved_steps(self.checkpoints)[:-KEPT_CHECKPOINTS]:
             shutil.rmtree(self.checkpoints / step_name(step))
 
     def save_trajectories(self, step: int, seed: int, positions: list[np.ndarray]) -> None:
-        """The positions of every episode of one evaluation, for the pictures."""
-        folder = self.path / "trajectories"
-        folder.mkdir(exist_ok=True)
+        """Save the positions of every episode of one evaluation, for the pictures."""
+        self.trajectories.mkdir(exist_ok=True)
         lengths = np.asarray([len(each) for each in positions])
-        partial = folder / ".partial"
+        partial = self.trajectories / ".partial"
         with partial.open("wb") as file:
             np.savez_compressed(file, positions=np.concatenate(positions).astype(np.float32), lengths=lengths)
-        partial.rename(folder / f"{step_name(step)}-seed{seed}.npz")
+        partial.rename(self.trajectories / f"{step_name(step)}-seed{seed}.npz")
 
     def read_trajectories(self, step: int, seed: int) -> list[np.ndarray] | None:
-        path = self.path / "trajectories" / f"{step_name(step)}-seed{seed}.npz"
+        """Return the positions of every episode of one evaluation; None if there are none."""
+        path = self.trajectories / f"{step_name(step)}-seed{seed}.npz"
         if not path.is_file():
             return None
         with np.load(path, allow_pickle=False) as file:
             return np.split(file["positions"], np.cumsum(file["lengths"])[:-1])
 
-    def write_file(self, name: str, text: str) -> None:
-        """Replace a file of the folder in one move."""
-        partial = self.path / f".{name}.partial"
-        write_synced(partial, text.encode())
-        partial.rename(self.path / name)
-        sync_folder(self.path)
+    def write_report(self, page: str) -> None:
+        write_whole(self.report, page)
 
     def sync(self) -> None:
-        """Have the rows that were appended on disk before the checkpoint that follows them."""
+        """Wait until the appended rows are on the disk; the checkpoint that follows them relies on it."""
         for name in (METRICS, EVALUATIONS, ONLINE_EPISODES):
             if (self.path / name).exists():
                 with (self.path / name).open("rb") as file:
                     os.fsync(file.fileno())
 
 
-def append_row(path: Path, row: Mapping[str, Any]) -> None:
+def line(row: AnyRow) -> str:
+    return json.dumps(row.to_dict()) + "\n"
+
+
+def append_row(path: Path, row: AnyRow) -> None:
     with path.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+        file.write(line(row))
 
 
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a JSON-lines file; a last line cut off by a kill is left out."""
+def read_rows(path: Path, kind: type[AnyRow]) -> Rows[AnyRow]:
+    """Read the rows of a JSON-lines file; a last line that a kill cut off is left out."""
     if not path.is_file():
-        return []
-    lines = path.read_text().split("\n")
-    return [json.loads(line) for line in lines[:-1]]
+        return Rows()
+    return Rows(kind.from_dict(json.loads(text)) for text in path.read_text().split("\n")[:-1])

@@ -1,4 +1,8 @@
-"""Everything that runs on the device: initial states, and many updates of every seed in one call."""
+"""The compiled loop: initial states, many updates of every seed in one call, diagnostics.
+
+All randomness of update n of a seed follows from `fold_in(key(seed), n)`: its first two splits are the batch and the
+update, number 2 is the action of online training, 3 and 4 are the diagnostics on training and on validation data.
+"""
 
 import functools
 from collections.abc import Callable
@@ -10,44 +14,11 @@ from jax import Array
 from jax.sharding import Sharding
 
 from drol.algorithms.base import Algorithm
+from drol.compiling import fast_jit
 from drol.data.dataset import Dataset
 from drol.types import Metrics, Spec, Transition
 
-# XLA's newer library of CPU kernels runs single-precision products slower than the one before it: one update at the
-# paper's size took 110 ms with it and 85 ms without. Products in half precision are fast only with it
-# (docs/performance.md).
-KERNEL_LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
-VECTOR_WIDTH = "xla_cpu_prefer_vector_width"  # in bits; XLA takes half of what AVX-512 has unless it is asked
-
-
-@functools.cache
-def compiler_options(half_precision: bool = False) -> dict[str, str]:
-    """The wanted options, as far as this version of XLA knows them."""
-    kernels = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT" if half_precision else ""
-    wanted = {KERNEL_LIBRARY: kernels, VECTOR_WIDTH: "512"}
-    try:
-        jax.jit(lambda x: x, compiler_options=wanted).lower(0.0).compile()
-    except jax.errors.JaxRuntimeError:
-        return {}
-    return wanted
-
-
-def fast_jit(**jit_options: Any) -> Callable[[Callable], Callable]:
-    """`jax.jit` with the compiler options above; they are asked for at the first call, not at import."""
-
-    @functools.cache
-    def compiled(function: Callable, half_precision: bool) -> Callable:
-        return jax.jit(function, compiler_options=compiler_options(half_precision), **jit_options)
-
-    def decorate(function: Callable) -> Callable:
-        @functools.wraps(function)
-        def call(*arguments: Any) -> Any:
-            half_precision = any(isinstance(each, Algorithm) and each.half_precision for each in arguments)
-            return compiled(function, half_precision)(*arguments)
-
-        return call
-
-    return decorate
+EXPLORATION, DIAGNOSTICS, VALIDATION = 2, 3, 4  # 0 and 1 are the two keys of `split`
 
 
 def over_seeds(function: Callable, *trees: Any) -> Any:
@@ -58,13 +29,13 @@ def over_seeds(function: Callable, *trees: Any) -> Any:
 
 
 def seed_keys(seeds: tuple[int, ...]) -> Array:
-    """One key for each seed; all randomness of a run follows from it and the number of the update."""
+    """Return one key for each seed."""
     return jnp.stack([jax.random.key(seed) for seed in seeds])
 
 
 @fast_jit(static_argnames="spec")
 def init_seeds(algorithm: Algorithm, keys: Array, spec: Spec) -> Any:
-    """The state of every seed before its first update, stacked along a first axis.
+    """Return the state of every seed before its first update, stacked along a first axis.
 
     Compiled, so that networks that start equal get memory of their own and can be donated.
     """
@@ -73,7 +44,7 @@ def init_seeds(algorithm: Algorithm, keys: Array, spec: Spec) -> Any:
 
 @fast_jit()
 def zero_totals(algorithm: Algorithm, states: Any, dataset: Dataset, keys: Array) -> Metrics:
-    """The sums [seed] that `train_chunk` adds its metrics to, before any."""
+    """Return the sums [seed] that `train_chunk` adds its metrics to, before any update."""
 
     def metrics_of(state: Any, key: Array) -> Metrics:
         return algorithm.update(state, dataset.sample(key, algorithm.batch_size), key)[1]
@@ -144,11 +115,14 @@ def train_batches(
 
 
 @fast_jit()
-def diagnose_seeds(algorithm: Algorithm, states: Any, dataset: Dataset, keys: Array, step: Array) -> Metrics:
-    """The algorithm's diagnostics [seed] on one batch of the dataset."""
+def diagnose_seeds(
+    algorithm: Algorithm, states: Any, dataset: Dataset, keys: Array, step: Array | int, purpose: Array | int
+) -> Metrics:
+    """Return the algorithm's diagnostics [seed] on one batch of the dataset; `purpose` is one of the numbers above."""
 
     def diagnose_one_seed(state: Any, key: Array) -> Metrics:
-        batch_key, draw_key = jax.random.split(jax.random.fold_in(jax.random.fold_in(key, step), 1))
+        own_key = jax.random.fold_in(jax.random.fold_in(key, step), purpose)
+        batch_key, draw_key = jax.random.split(own_key)
         return algorithm.diagnose(state, dataset.sample(batch_key, algorithm.batch_size), draw_key)
 
     return over_seeds(diagnose_one_seed, states, keys)

@@ -14,26 +14,25 @@ import numpy as np
 from jax import Array
 
 from drol.algorithms.base import Algorithm
+from drol.compiling import fast_jit
 from drol.data.actions import ACTION_LIMIT
 from drol.data.dataset import Dataset
 from drol.data.replay import Experience, Replay
+from drol.data.standardisation import Standardisation
 from drol.evaluation.environment_process import EnvironmentProcess
+from drol.evaluation.episodes import EnvironmentFailed
 from drol.evaluation.worker import Broke, Reset, Seen, Step
-from drol.policy import Standardisation
 from drol.runs.config import RunConfig
+from drol.runs.rows import OnlineEpisodeRow
 from drol.tasks.base import Task
-from drol.training.compiled import fast_jit, over_seeds
+from drol.training.compiled import EXPLORATION, over_seeds
 from drol.types import Metrics
 
 PATIENCE = 10  # environments that may break one after the other, without a step between, before the run gives up
 
 
-class EnvironmentFailed(Exception):
-    """The environment breaks whenever it is started."""
-
-
 class Arrival(eqx.Module):
-    """What one step of every seed brought, each field with the seed as its first axis."""
+    """The outcome of one step of every seed, each field with the seed as its first axis."""
 
     action: Array | np.ndarray
     reward: Array | np.ndarray
@@ -46,17 +45,18 @@ class Arrival(eqx.Module):
 
 @fast_jit()
 def explore_seeds(algorithm: Algorithm, states: Any, experiences: Experience, keys: Array, step: Array | int) -> Array:
-    """The action of every seed at its present observation."""
+    """Return the action of every seed at its present observation."""
 
     def explore(state: Any, experience: Experience, key: Array) -> Array:
-        return algorithm.explore(state.policy, experience.present, jax.random.fold_in(jax.random.fold_in(key, step), 2))
+        own_key = jax.random.fold_in(jax.random.fold_in(key, step), EXPLORATION)
+        return algorithm.explore(state.policy, experience.present, own_key)
 
     return over_seeds(explore, states, experiences, keys)
 
 
 @fast_jit(donate_argnames=("experiences",))
 def absorb(experiences: Experience, arrival: Arrival) -> Experience:
-    """Add what arrived to the experience of every seed."""
+    """Add one step to the experience of every seed."""
 
     def absorb_one(experience: Experience, arrival: Arrival) -> Experience:
         step = arrival.action, arrival.reward, arrival.continues, arrival.next_observation
@@ -88,7 +88,7 @@ def online_update(
 
 
 class Interaction:
-    """The environments of all seeds, their episodes, and what was seen in them."""
+    """The environments of all seeds, their episodes under way, and the experience from them."""
 
     def __init__(
         self,
@@ -96,22 +96,22 @@ class Interaction:
         task: Task,
         dataset: Dataset,
         standardisation: Standardisation,
-        record: Callable[[dict[str, Any]], None],
+        record: Callable[[OnlineEpisodeRow], None],
         timeout: float = 120.0,
     ):
         assert task.make_environment is not None
         self.seeds, self.reward_offset = config.seeds, task.reward_offset
         self.standardisation = standardisation if config.standardise_observations else None
         self.record = record  # told of every episode that ended
-        self.processes = [EnvironmentProcess(task.make_environment, timeout) for _ in self.seeds]
+        self.processes = [
+            EnvironmentProcess(task.make_environment, timeout, task.environment_modules) for _ in self.seeds
+        ]
         empty = Experience.empty(config.online_steps, dataset)
         self.experiences: Experience = jax.tree.map(lambda leaf: jnp.stack([leaf] * len(self.seeds)), empty)
         self.episodes = np.zeros(len(self.seeds), np.int64)  # begun by each seed
         self.started = False
-        self.returns, self.lengths = (
-            np.zeros(len(self.seeds)),
-            np.zeros(len(self.seeds), np.int64),
-        )  # of those under way
+        self.returns = np.zeros(len(self.seeds))  # of the episodes under way
+        self.lengths = np.zeros(len(self.seeds), np.int64)
 
     def step(self, algorithm: Algorithm, states: Any, keys: Array, step: int) -> None:
         """Take one step in every environment, and start episodes where one ended."""
@@ -137,7 +137,7 @@ class Interaction:
         self.experiences = absorb(self.experiences, arrival)
 
     def begin(self, indices: Any, like: np.ndarray) -> np.ndarray:
-        """Start the next episode of some seeds; first observations [seed, ...], of no meaning for the others."""
+        """Start the next episode of some seeds; return first observations [seed, ...], meaningless for the others."""
         observations = like.copy()
         waiting = list(indices)
         for _ in range(PATIENCE):
@@ -157,18 +157,14 @@ class Interaction:
         )
 
     def conclude(self, index: int, step: int, answer: Seen | Broke) -> None:
-        """Tell of an episode that ended, or broke."""
-        row = {
-            "step": step,
-            "seed": self.seeds[index],
-            "return": float(self.returns[index]),
-            "length": int(self.lengths[index]),
-            "success": isinstance(answer, Seen) and answer.success,
-        }
-        self.record(row | ({"failure": answer.reason} if isinstance(answer, Broke) else {}))
+        """Record an episode that ended, or broke."""
+        success = isinstance(answer, Seen) and answer.success
+        failure = answer.reason if isinstance(answer, Broke) else None
+        total, length = float(self.returns[index]), int(self.lengths[index])
+        self.record(OnlineEpisodeRow(step, self.seeds[index], total, length, success, failure))
 
     def start(self) -> list[str]:
-        """Begin the first episodes, or bring the environments to where a restored experience left them."""
+        """Begin the first episodes, or replay those that a restored experience left; return notes for people."""
         self.started = True
         heads = np.asarray(self.experiences.head)
         present = np.asarray(self.experiences.observation[np.arange(len(heads)), heads])
@@ -191,7 +187,7 @@ class Interaction:
         return messages
 
     def replay(self, index: int, head: int) -> np.ndarray | None:
-        """Play the episode under way again; the observation that it leads to, or None if the environment broke."""
+        """Play the episode under way again; return the observation that it leads to, None if the environment broke."""
         ends = np.flatnonzero(np.asarray(self.experiences.last[index, :head]))
         first = int(ends[-1]) + 1 if len(ends) else 0
         actions = np.asarray(self.experiences.action[index, first:head])
@@ -209,22 +205,22 @@ class Interaction:
         return self.observe(answer.observation) if isinstance(answer, Seen) else None
 
     def episode_seed(self, index: int, episode: int | None = None) -> int:
-        """Every episode of every seed has its own, far from the small numbers of evaluation episodes."""
+        """Return the seed of an episode; each has its own, far from the small numbers of evaluation episodes."""
         episode = int(self.episodes[index]) if episode is None else int(episode)
         return int(np.random.SeedSequence((self.seeds[index], episode, 1)).generate_state(1)[0] | 2**31)
 
     def observe(self, observation: np.ndarray) -> np.ndarray:
-        """An observation as the dataset holds them."""
+        """Return an observation as the dataset holds them."""
         observation = np.asarray(observation, self.experiences.observation.dtype)
         return np.asarray(self.standardisation(jnp.asarray(observation))) if self.standardisation else observation
 
     def to_tree(self) -> tuple[dict[str, Any], dict[str, int]]:
-        """What a checkpoint holds: the filled part of the experience and the number of episodes; and how much it is."""
+        """Return what a checkpoint holds (experience so far, numbers of episodes), and how much it is."""
         filled = {"rows": int(self.experiences.head.max()) + 1, "transitions": int(self.experiences.size.max())}
         return {"experiences": trim(self.experiences, **filled), "episodes": self.episodes.copy()}, filled
 
     def tree_like(self, rows: int, transitions: int) -> dict[str, Any]:
-        """The shapes of what `to_tree` gave when that much was filled."""
+        """Return the shapes of what `to_tree` gave when that much was filled."""
         trimmed = jax.eval_shape(lambda experiences: trim(experiences, rows, transitions), self.experiences)
         return {"experiences": trimmed, "episodes": self.episodes}
 
@@ -244,6 +240,6 @@ class Interaction:
 
 
 def trim(experiences: Experience, rows: int, transitions: int) -> Experience:
-    """The first rows and transitions of every seed."""
+    """Return the first rows and transitions of every seed."""
     trimmed = jax.tree.map(lambda leaf: leaf[:, :rows] if leaf.ndim > 1 else leaf, experiences)
     return eqx.tree_at(lambda each: each.start, trimmed, experiences.start[:, :transitions])

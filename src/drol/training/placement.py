@@ -1,11 +1,11 @@
-"""Where updates run: on one device, or spread over several, of one process or of many.
+"""Where updates run: on one device, or spread over several of this machine.
 
 On one CPU each seed has arrays and a program of its own, and threads run them: the products of one seed leave cores
 waiting that another can use (docs/performance.md has the measurement). On one GPU all seeds are one program.
 
-Several seeds are spread over the devices of a process, each device training its share. Where their number does not
-allow that, or there are several processes, every batch is split: each device computes the losses of its rows, and the
-compiler adds the gradients up. Numbers do not depend on it beyond rounding.
+Several seeds are spread over the devices, each device training its share. Where their number does not allow that, every
+batch is split: each device computes the losses of its rows, and the compiler adds the gradients up. Numbers do not
+depend on it beyond rounding.
 """
 
 import math
@@ -16,7 +16,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from drol.errors import InputError
@@ -38,22 +37,22 @@ class Placement:
 
     @property
     def batch_sharding(self) -> NamedSharding | None:
-        """How the rows of a batch are split, where they are."""
+        """How the rows of a batch are split; None if they are not."""
         return NamedSharding(self.mesh, PartitionSpec(AXIS)) if self.mesh and self.spread == "batch" else None
 
     def put_seeds(self, tree: Any) -> Any:
-        """Arrays [seed, ...] where the updates want them; for threads, a list with the arrays of each seed."""
+        """Put arrays [seed, ...] where updates use them; for threads, return a list with the arrays of each seed."""
         if self.spread == "threads":
             count = len(jax.tree.leaves(tree)[0])
             return [jax.tree.map(lambda leaf, i=i: leaf[i : i + 1], tree) for i in range(count)]
         return self.put(tree, PartitionSpec(AXIS) if self.spread == "seeds" else PartitionSpec())
 
     def put_everywhere(self, tree: Any) -> Any:
-        """Arrays that every device has whole."""
+        """Put arrays whole on every device."""
         return self.put(tree, PartitionSpec())
 
     def put_batches(self, tree: Any) -> Any:
-        """Batches [seed, number, row, ...] that were drawn on the host."""
+        """Put batches [seed, number, row, ...] that were drawn on the host."""
         if self.spread == "threads":
             return self.put_seeds(tree)
         return self.put(tree, PartitionSpec(AXIS) if self.spread == "seeds" else PartitionSpec(None, None, AXIS))
@@ -65,53 +64,33 @@ class Placement:
         return jax.tree.map(lambda leaf: put_array(leaf, sharding), tree)
 
     def gather(self, tree: Any) -> Any:
-        """What `put_seeds` was given, or what became of it, for this process to use by itself."""
+        """Return arrays [seed, ...] from the form that `put_seeds` gave them."""
         if self.spread == "threads":
             return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *tree)
         return tree if self.mesh is None else jax.tree.map(np.asarray, tree)
-
-    def agree(self, number: int) -> int:
-        """The number that the leading process has, in every process."""
-        return number if jax.process_count() == 1 else int(self.from_leader(np.int32(number)))
-
-    def from_leader(self, tree: Any) -> Any:
-        """The arrays that the leading process has, in every process."""
-        return tree if jax.process_count() == 1 else multihost_utils.broadcast_one_to_all(tree)
 
 
 ONE_DEVICE = Placement()
 
 
 def put_array(leaf: Any, sharding: NamedSharding) -> Array:
-    """An array on several devices, each taking its part of what this process has; needs no other process."""
+    """Put an array on several devices, each of which takes its part."""
     if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         return jax.random.wrap_key_data(put_array(jax.random.key_data(leaf), sharding))
     values = np.asarray(leaf)
     return jax.make_array_from_callback(values.shape, sharding, lambda index: values[index])
 
 
-def join(coordinator: str, process_count: int, process_index: int) -> None:
-    """Make this process one of several that train one run together; before anything else of jax is used."""
-    if process_count < 1 or not 0 <= process_index < process_count:
-        raise InputError(
-            f"process {process_index} of {process_count}: --process-index counts from 0 to below --process-count"
-        )
-    jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    jax.distributed.initialize(coordinator, process_count, process_index)
-
-
 def place(seeds: int, batch_size: int, devices: int | None = None) -> Placement:
-    """Spread a run over this many devices; over all that its processes have unless a number is given."""
+    """Choose where a run trains: on this many devices, or on all if no number is given."""
     available = jax.devices()
     count = len(available) if devices is None else devices
     if not 1 <= count <= len(available):
         raise InputError(f"--devices is {count}; it must be from 1 to {len(available)}, which is what there is")
-    if jax.process_count() > 1 and count < len(available):
-        raise InputError(f"--devices is {count}; processes that train together use all of their {len(available)}")
     if count == 1:
         return Placement(spread="threads") if seeds > 1 and available[0].platform == "cpu" else ONE_DEVICE
     mesh = Mesh(np.asarray(available[:count]), (AXIS,))
-    if seeds % count == 0 and jax.process_count() == 1:
+    if seeds % count == 0:
         return Placement(mesh, "seeds")
     if batch_size % count == 0:
         return Placement(mesh, "batch")

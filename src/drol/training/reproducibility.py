@@ -1,22 +1,19 @@
-"""What besides its configuration can change the last bits of a run's result."""
+"""What, besides its settings, can change the last bits of a run's result."""
 
 import importlib.metadata
-import os
 import platform
 from typing import Any
 
 import jax
 
+from drol.compiling import compiler_options
+from drol.machine import available_cores
+
 PACKAGES = ("drol", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco", "ogbench")
 
 
-def available_cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def circumstances() -> dict[str, Any]:
-    """Versions, the number of cores and the device."""
+    """Return versions, the number of cores, the device and the compiler options that are in force."""
     versions = {}
     for name in PACKAGES:
         try:
@@ -29,4 +26,5 @@ def circumstances() -> dict[str, Any]:
         **versions,
         "cores": available_cores(),
         "device": f"{device.platform}: {device.device_kind}",
+        "compiler_options": compiler_options(),
     }

@@ -7,44 +7,55 @@ off is made again by the next start, and it makes no difference to them whether 
 import functools
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any, Self
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
-from drol.checkpoints import DamagedCheckpoint, load_tree, read_metadata, saved_steps, step_name
-from drol.errors import InputError
-from drol.evaluation.episodes import Evaluator
+from drol.checkpoints import read_metadata, saved_steps, step_name
+from drol.data.standardisation import Standardisation
+from drol.evaluation.episodes import EnvironmentFailed, Evaluator
 from drol.evaluation.support import HeldOut, hold_out, offline_scores
-from drol.policy import Policy, Standardisation, save_policies
-from drol.progress import Display
+from drol.policy import Policy, load_policies, save_policies
 from drol.runs.config import RunConfig
 from drol.runs.directory import RunDirectory
+from drol.runs.rows import EvaluationRow, newest_scores
 from drol.tasks.base import Task
 from drol.training.background import Background
 
 
-class RunEvaluation:
-    """Evaluates by episodes or, without an environment, by held-out data."""
+class ScheduledEvaluation:
+    """Evaluates saved policies by episodes or, without an environment, by held-out data.
+
+    Args:
+        config: The settings of the run.
+        directory: Its folder.
+        task: Its task.
+        note: Called with a line that a person should see.
+        processes: Environments at once; as many as suit the machine if None.
+        background: Whether training goes on meanwhile.
+    """
 
     def __init__(
         self,
         config: RunConfig,
         directory: RunDirectory,
         task: Task,
-        display: Display,
-        policies: tuple[Any, Standardisation],
+        note: Callable[[str], None],
         processes: int | None,
         background: bool,
     ):
-        self.config, self.directory, self.task, self.display = config, directory, task, display
-        self.like = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), policies)
+        self.config, self.directory, self.task, self.note = config, directory, task, note
         self.background, self.holds_up_training = Background(), not background
+        self.newest = ""  # the newest score in words
         self.evaluator = None
         if task.make_environment is not None:
-            self.evaluator = Evaluator(task.make_environment, processes, keep_positions=task.maze is not None)
+            self.evaluator = Evaluator(
+                task.make_environment,
+                processes,
+                keep_positions=task.maze is not None,
+                modules=task.environment_modules,
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -55,7 +66,7 @@ class RunEvaluation:
             if kind is not None and issubclass(kind, Exception):
                 self.finish()
         except Exception as error:
-            self.display.note(f"an evaluation failed too: {error}")
+            self.note(f"an evaluation failed too: {error}")
         finally:
             self.stop()
 
@@ -70,10 +81,17 @@ class RunEvaluation:
         """Save the policies of all seeds with all that their rows need."""
         box = self.task.action_box
         save_policies(
-            self.directory.policies / step_name(step), self.config.algorithm, policies, self.task.train.spec,
-            self.config.seeds, task=self.task.name, step=step, score_name=self.task.score_name,
-            action_box=[box.low, box.high] if box else None, validation=validation,
-        )  # fmt: skip
+            self.directory.policies / step_name(step),
+            self.config.algorithm,
+            policies,
+            self.task.train.spec,
+            self.config.seeds,
+            task=self.task.name,
+            step=step,
+            score_name=self.task.score_name,
+            action_box=[box.low, box.high] if box else None,
+            validation=validation,
+        )
 
     def start(self, step: int) -> None:
         """Evaluate the saved policies of a step.
@@ -91,69 +109,61 @@ class RunEvaluation:
     def finish(self) -> None:
         """Wait for the last evaluation."""
         if self.background.busy:
-            self.display.note("waiting for the last evaluation; if it is cut off, the same command makes it again")
+            self.note("waiting for the last evaluation; if it is cut off, the same command makes it again")
         self.background.wait()
 
     def missing_seeds(self, step: int) -> list[int]:
-        """The seeds without a row for a step."""
-        there = {row["seed"] for row in self.directory.read_evaluations() if row["step"] == step}
+        """Return the seeds without a row for a step."""
+        there = {row.seed for row in self.directory.read_evaluations() if row.step == step}
         return [seed for seed in self.config.seeds if seed not in there]
 
     def unfinished_steps(self) -> list[int]:
-        """The steps of saved policies that were not evaluated, or not for all seeds."""
-        rows = Counter(row["step"] for row in self.directory.read_evaluations())
+        """Return the steps of saved policies that were not evaluated, or not for all seeds."""
+        rows = Counter(row.step for row in self.directory.read_evaluations())
         return [step for step in saved_steps(self.directory.policies) if rows[step] < len(self.config.seeds)]
-
-    def scores(self) -> list[float] | None:
-        """Those of all seeds at the last evaluation; None without an environment."""
-        rows = [row for row in self.directory.read_evaluations() if "score" in row]
-        return [row["score"] for row in rows if row["step"] == rows[-1]["step"]] or None
 
     def evaluate(self, step: int) -> None:
         """Write the rows that a step lacks and show the scores."""
-        networks, standardisation, validation = self.load(step)
-        for seed in self.missing_seeds(step):
-            index = self.config.seeds.index(seed)
-            mine = jax.tree.map(lambda leaf, i=index: jnp.asarray(leaf[i]), networks)
-            policy = Policy(self.config.algorithm, mine, standardisation)
-            start = time.monotonic()
-            found = self.play(step, policy, seed) if self.evaluator else self.judge_by_data(step, policy)
-            row = {"step": step, "seed": seed, "seconds": round(time.monotonic() - start, 2)}
-            self.directory.log_evaluation(row | {"validation": validation[index]} | found)
-        scores = self.scores()
-        if scores:
-            self.display.show_score(step, scores)
-
-    def load(self, step: int) -> tuple[Any, Standardisation, list[Mapping[str, float]]]:
-        """The saved networks [seed, ...], the standardisation and what validation data said of each seed."""
         folder = self.directory.policies / step_name(step)
-        try:
-            networks, standardisation = load_tree(folder, self.like)
-            validation = read_metadata(folder).get("validation")
-        except DamagedCheckpoint as error:
-            raise InputError(
-                f"the policy in {folder} cannot be evaluated: {error}; remove that folder to go on without its scores"
-            ) from error
-        return jax.tree.map(np.asarray, networks), standardisation, validation or [{}] * len(self.config.seeds)
+        policies = load_policies(folder, type(self.config.algorithm))
+        validation = read_metadata(folder).get("validation") or [{}] * len(self.config.seeds)
+        for seed in self.missing_seeds(step):
+            start = time.monotonic()
+            found = self.play(step, policies[seed], seed) if self.evaluator else self.judge(step, policies[seed])
+            seconds = round(time.monotonic() - start, 2)
+            own = validation[self.config.seeds.index(seed)]
+            self.directory.log_evaluation(EvaluationRow(step, seed, validation=own, seconds=seconds, **found))
+        self.show_scores(step)
 
     def play(self, step: int, policy: Policy, seed: int) -> dict[str, Any]:
-        """Run the episodes of an evaluation."""
+        """Play the episodes of an evaluation."""
         assert self.evaluator is not None
         episodes = self.evaluator.run(policy, self.config.evaluation_episodes, self.config.evaluation_seed)
         failures = [episode.failure for episode in episodes if episode.failure]
+        if len(failures) == len(episodes):
+            raise EnvironmentFailed(f"all {len(episodes)} episodes of the evaluation failed: {failures[0]}")
         if failures:
-            self.display.note(f"{len(failures)} of {len(episodes)} episodes failed: {failures[0]}")
+            self.note(f"{len(failures)} of {len(episodes)} episodes failed: {failures[0]}")
         positions = [episode.positions for episode in episodes if episode.positions is not None]
         if len(positions) == len(episodes):
             self.directory.save_trajectories(step, seed, positions)
-        return {"score": self.task.score(episodes), "episodes": [episode.to_dict() for episode in episodes]}
+        return {"score": self.task.score(episodes), "episodes": tuple(episodes)}
 
-    def judge_by_data(self, step: int, policy: Policy) -> dict[str, Any]:
-        """The error against held-out actions, and the share of actions that leave the support of the data."""
+    def judge(self, step: int, policy: Policy) -> dict[str, Any]:
+        """Compute the error against held-out actions, and the share of actions that leave the support of the data."""
         scores = offline_scores(policy, self.held_out, jax.random.key(0))
         error, outside = scores["single_sample_error"], scores["outside_support"]
-        self.display.note(f"step {step:,}: held-out error {error:.3f}, {outside:.0%} of actions outside the support")
+        self.note(f"step {step:,}: held-out error {error:.3f}, {outside:.0%} of actions outside the support")
         return {"offline": scores}
+
+    def show_scores(self, step: int) -> None:
+        """Show the scores of all seeds, and their mean."""
+        scores = newest_scores(self.directory.read_evaluations())
+        if scores:
+            mean, name = sum(scores) / len(scores), self.task.score_name
+            self.newest = f"{name} {mean:.0f}"
+            each = f" (seeds: {', '.join(f'{score:.0f}' for score in scores)})" if len(scores) > 1 else ""
+            self.note(f"step {step:,}: {name} {mean:.1f}{each}")
 
     @functools.cached_property
     def held_out(self) -> HeldOut:

@@ -1,4 +1,4 @@
-"""A wish to stop that is heeded between two chunks of updates."""
+"""Requests to stop, honoured between two chunks of updates."""
 
 import signal
 from collections.abc import Iterator
@@ -8,22 +8,22 @@ from types import FrameType
 
 
 @dataclass
-class Stop:
-    """A signal that asked the run to end."""
+class StopRequest:
+    """The signal that asked the run to end, if one did."""
 
     signal: int | None = None
 
 
 @contextmanager
-def requested_stop() -> Iterator[Stop]:
-    """Turn Ctrl-C and SIGTERM into a wish that is heeded after the chunk; a second one ends at once."""
-    stop = Stop()
+def stop_requests() -> Iterator[StopRequest]:
+    """Turn Ctrl-C and SIGTERM into a request that is honoured after the chunk; a second one ends at once."""
+    request = StopRequest()
     previous = {}
 
     def note(number: int, _: FrameType | None) -> None:
-        if stop.signal is not None:
+        if request.signal is not None:
             raise KeyboardInterrupt
-        stop.signal = number
+        request.signal = number
 
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -31,7 +31,7 @@ def requested_stop() -> Iterator[Stop]:
     except ValueError:  # not in the main thread, where signals cannot be handled
         pass
     try:
-        yield stop
+        yield request
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

@@ -1,11 +1,9 @@
-"""The host loop: chunk, log, save, evaluate; resumed by running it again."""
+"""The host loop of a run: chunk, log, save, evaluate."""
 
 import math
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import jax
@@ -13,157 +11,77 @@ import jax.numpy as jnp
 import numpy as np
 
 from drol.checkpoints import newest_valid, save_tree, step_name
-from drol.data.dataset import Dataset
+from drol.data.dataset import Transitions
+from drol.data.standardisation import Standardisation
 from drol.errors import InputError
-from drol.policy import Standardisation
-from drol.progress import Display
-from drol.runs.config import GROWING, RunConfig, differences
+from drol.progress import Progress
+from drol.runs.config import RunConfig, differences
 from drol.runs.directory import RunDirectory
-from drol.tasks import load_task
+from drol.runs.rows import MetricsRow
 from drol.tasks.base import Task
-from drol.training.compiled import diagnose_seeds, init_seeds, seed_keys, zero_totals
-from drol.training.following import END, follow
+from drol.training.compiled import DIAGNOSTICS, VALIDATION, diagnose_seeds, init_seeds, seed_keys, zero_totals
 from drol.training.online import Interaction, online_update
-from drol.training.placement import ONE_DEVICE, Placement, place
-from drol.training.preparation import prepare, standardise
+from drol.training.placement import ONE_DEVICE, Placement
 from drol.training.reproducibility import circumstances
-from drol.training.scheduled_evaluation import RunEvaluation
-from drol.training.signals import Stop, requested_stop
-from drol.training.updates import Updates, in_memory
+from drol.training.scheduled_evaluation import ScheduledEvaluation
+from drol.training.signals import StopRequest
+from drol.training.updates import DIAGNOSED, Updates
 
-CHUNK_SECONDS = 1.0  # a chunk of updates aims at this, so that progress shows and a signal is heeded
+CHUNK_SECONDS = 1.0  # a chunk of updates aims at this, so that progress shows and a signal is honoured soon
 
 
 class Diverged(Exception):
     """A metric was no longer a number."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a call of `train` ended."""
-
-    directory: RunDirectory
-    step: int
-    saved_step: int  # that the newest checkpoint holds
-    scores: list[float] | None  # of each seed at the last evaluation; None without an environment
-    stopped_by: int | None  # the signal that asked for the end, if one did
-
-
-def train(
-    config: RunConfig,
-    path: Path | str,
-    task: Task | None = None,
-    processes: int | None = None,
-    quiet: bool = False,
-    background_evaluation: bool = False,
-    devices: int | None = None,
-) -> Outcome:
-    """Train all seeds of a run in a folder; if the folder holds this run already, go on where it stopped.
-
-    Of several processes that train together, the first one writes the folder and evaluates.
-    """
-    directory = RunDirectory(Path(path))
-    check_same_run(directory, config)
-    placement = place(len(config.seeds), config.algorithm.batch_size, devices)
-    task = task or load_task(config.task, Path(config.dataset) if config.dataset else None)
-    if jax.process_index() > 0:
-        with requested_stop():  # the leading process decides when to stop
-            step = follow(config, task, placement)
-        return Outcome(directory, step, step, None, None)
-    with directory.locked(), requested_stop() as stop:
-        run = Run(config, directory, task, placement, processes, quiet, background_evaluation)
-        return run.train(stop)
-
-
-def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
-    """Refuse a folder that holds another run; only the numbers of steps may grow."""
-    if not directory.exists:
-        return
-    old, new = directory.read_config()["run"], config.to_dict()
-    changed = [words for words in differences(old, new) if words.split()[0] not in GROWING]
-    if changed:
-        raise InputError(f"the folder {directory.path} holds another run ({changed[0]}); choose another --out")
-    for name in GROWING:
-        if new[name] < old.get(name, 0):
-            flag = f"--{name.replace('_', '-')}"
-            raise InputError(
-                f"the run in {directory.path} has {old[name]} {name.replace('_', ' ')}; "
-                f"{flag} {new[name]} cannot be fewer"
-            )
-    if old.get("online_steps") and new["steps"] > old["steps"]:
-        raise InputError(
-            f"the run in {directory.path} trains online after {old['steps']} steps; "
-            f"--steps {new['steps']} cannot be more"
-        )
-
-
-class Run:
-    """Everything that lives while a run trains."""
+class Trainer:
+    """Everything that lives while a run trains. To make one changes nothing on the disk; `resume` does."""
 
     def __init__(
         self,
         config: RunConfig,
         directory: RunDirectory,
         task: Task,
-        placement: Placement,
-        processes: int | None,
-        quiet: bool,
-        background_evaluation: bool,
+        placement: Placement = ONE_DEVICE,
+        processes: int | None = None,
+        quiet: bool = False,
+        background_evaluation: bool = False,
     ):
         self.config, self.directory, self.task, self.placement = config, directory, task, placement
         self.algorithm = config.algorithm
-        self.spec = task.train.spec
-        self.standardisation = standardise(config, task.train)
+        self.fingerprint = task.train.fingerprint()
         self.check_same_data()
-        self.dataset = prepare(config, task.train, self.standardisation)
-        self.validation = None
-        if task.validation:
-            self.validation = in_memory(prepare(config, task.validation, self.standardisation))
+        self.standardisation = Standardisation.identity(task.train.spec)
+        if config.standardise_observations:
+            self.standardisation = Standardisation.from_moments(*task.train.moments(), config.observation_scale)
+        self.dataset = self.prepared(task.train)
+        self.validation = self.prepared(task.validation).some(DIAGNOSED) if task.validation is not None else None
         self.keys = seed_keys(config.seeds)
-        self.states = init_seeds(self.algorithm, self.keys, self.spec)
         self.updates = Updates(self.algorithm, self.dataset, self.keys, config.steps, placement)
-        self.totals = zero_totals(self.algorithm, self.states, self.updates.in_memory, self.keys)
-        self.logged_step = 0  # the totals are of the updates after this one
+        self.step = self.saved_step = self.logged_step = 0  # metrics are summed over the updates after `logged_step`
+        states = init_seeds(self.algorithm, self.keys, task.train.spec)
+        totals = zero_totals(self.algorithm, states, self.updates.diagnosed, self.keys)
+        shapes = jax.eval_shape(lambda: {"states": states, "totals": totals})
+        self.shapes = shapes | {"logged_step": np.int64(0)}  # of a checkpoint
+        self.put(states, totals)
         self.interaction = self.make_interaction()
-        self.step, self.messages = self.resume()
-        self.step = placement.agree(self.step)
-        self.states, self.totals = map(placement.put_seeds, placement.from_leader((self.states, self.totals)))
-        self.saved_step = self.step
-        self.display = Display(config.total_steps, self.step, task.score_name, quiet)
-        self.evaluation = RunEvaluation(
-            config, directory, task, self.display, self.policies, processes, background_evaluation
+        self.progress = Progress("training", "updates", quiet=quiet)
+        self.evaluation = ScheduledEvaluation(
+            config, directory, task, self.progress.note, processes, background_evaluation
         )
-        self.write_config()
+
+    def put(self, states: Any, totals: Any) -> None:
+        """Hold states and totals [seed, ...] where the updates want them."""
+        self.states, self.totals = self.placement.put_seeds(states), self.placement.put_seeds(totals)
+
+    def prepared(self, data: Transitions) -> Transitions:
+        """Return data as the updates see it: with standardised observations, where the run asks for that."""
+        return data.standardised(self.standardisation) if self.config.standardise_observations else data
 
     def check_same_data(self) -> None:
-        """Before anything of the run is touched."""
-        if self.directory.exists:
-            before = self.directory.read_config()
-            if before["dataset_fingerprint"] != self.task.train.fingerprint():
-                raise InputError(
-                    f"the data of {self.task.name} is not what the run in {self.directory.path} began with"
-                )
-
-    def resume(self) -> tuple[int, list[str]]:
-        """Load the newest whole checkpoint and forget whatever came after it."""
-        step, tree, messages = newest_valid(self.directory.checkpoints, self.checkpoint_like)
-        if tree is None and messages:
-            raise InputError(f"no checkpoint in {self.directory.checkpoints} can be used; {messages[0]}")
-        if self.directory.exists:
-            self.directory.rewind(step)
-        if tree is not None:
-            self.states, self.totals, self.logged_step = tree["states"], tree["totals"], int(tree["logged_step"])
-            if self.interaction and "online" in tree:
-                self.interaction.restore(tree["online"])
-            messages.append(f"resuming {self.directory.path} at step {step:,}")
-        return step, messages
-
-    def checkpoint_like(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
-        """The structure of a checkpoint; how much experience it holds is in its metadata."""
-        like = {"states": self.states, "totals": self.totals, "logged_step": np.int64(0)}
-        if self.interaction and "online" in metadata:
-            like["online"] = self.interaction.tree_like(**metadata["online"])
-        return like
+        """Refuse data that is not what the run began with."""
+        if self.directory.exists and self.directory.read_config()["dataset_fingerprint"] != self.fingerprint:
+            raise InputError(f"the data of {self.task.name} is not what the run in {self.directory.path} began with")
 
     def make_interaction(self) -> Interaction | None:
         if not self.config.online_steps:
@@ -172,31 +90,50 @@ class Run:
             raise InputError(f"--online-steps needs an environment, and {self.task.name} has only data")
         if self.placement.mesh:
             raise InputError("--online-steps trains on one device; give --devices 1")
-        assert isinstance(self.dataset, Dataset), "data on disk comes without an environment"
-        return Interaction(
-            self.config, self.task, self.dataset, self.standardisation, self.directory.log_online_episode
-        )
+        on_device = self.dataset.on_device
+        if on_device is None:
+            raise InputError(f"--online-steps needs data that fits in memory; that of {self.task.name} does not")
+        return Interaction(self.config, self.task, on_device, self.standardisation, self.directory.log_online_episode)
 
-    def write_config(self) -> None:
-        """Write what determines the run and where it ran; say so if it goes on under other circumstances."""
+    def resume(self) -> None:
+        """Load the newest whole checkpoint, forget whatever came after it, and write `config.json`."""
+        step, tree, notes = newest_valid(self.directory.checkpoints, self.checkpoint_like)
+        if tree is None and notes:
+            raise InputError(f"no checkpoint in {self.directory.checkpoints} can be used; {notes[0]}")
+        if self.directory.exists:
+            self.directory.rewind(step)
+        if tree is not None:
+            self.put(tree["states"], tree["totals"])
+            self.step, self.saved_step, self.logged_step = step, step, int(tree["logged_step"])
+            if self.interaction and "online" in tree:
+                self.interaction.restore(tree["online"])
+            notes.append(f"resuming {self.directory.path} at step {step:,}")
+        for note in (*notes, *self.write_config()):
+            self.progress.note(note)
+
+    def checkpoint_like(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the structure of a checkpoint; how much experience it holds is in its metadata."""
+        if self.interaction and "online" in metadata:
+            return self.shapes | {"online": self.interaction.tree_like(**metadata["online"])}
+        return self.shapes
+
+    def write_config(self) -> list[str]:
+        """Write what determines the run and where it runs; return a note if it goes on under other circumstances."""
         now = {
             "run": self.config.to_dict(),
-            "dataset_fingerprint": self.task.train.fingerprint(),
+            "dataset_fingerprint": self.fingerprint,
             "circumstances": circumstances() | {"placement": str(self.placement)},
         }
+        changed = []
         if self.directory.exists:
-            before = self.directory.read_config()
-            changed = differences(before["circumstances"], now["circumstances"])
-            if changed:
-                self.messages.append(
-                    f"the result will not be bit-identical to an uninterrupted run: {'; '.join(changed)}"
-                )
+            changed = differences(self.directory.read_config()["circumstances"], now["circumstances"])
         self.directory.write_config(now)
+        words = "; ".join(map(str, changed))
+        return [f"the result will not be bit-identical to an uninterrupted run: {words}"] if changed else []
 
-    def train(self, stop: Stop) -> Outcome:
-        with self.display, self.evaluation, self.interaction or nullcontext(), self.leading():
-            for message in self.messages:
-                self.display.note(message)
+    def train(self, stop: StopRequest) -> None:
+        """Train until the last step or a request to stop; everything that was done is saved then."""
+        with self.progress, self.evaluation, self.interaction or nullcontext():
             if self.step == 0 and self.evaluation.missing_seeds(0):
                 self.save_policies()
             for step in self.evaluation.unfinished_steps():
@@ -219,25 +156,12 @@ class Run:
             if self.saved_step < self.step:  # a signal asked for the end
                 self.save()
             self.evaluation.finish()
-        return Outcome(self.directory, self.step, self.saved_step, self.evaluation.scores(), stop.signal)
-
-    @property
-    def policies(self) -> tuple[Any, Standardisation]:
-        return self.placement.gather(self.states).policy, self.standardisation
-
-    @contextmanager
-    def leading(self) -> Iterator[None]:
-        """Whatever happens, processes that follow hear that this one has ended."""
-        try:
-            yield
-        finally:
-            self.placement.agree(END)
 
     def due(self, interval: int) -> bool:
         return self.step % interval == 0 or self.step in (self.config.steps, self.config.total_steps)
 
     def next_boundary(self) -> int:
-        """The next step at which something is logged, evaluated or saved."""
+        """Return the next step at which something is logged, evaluated or saved."""
         config = self.config
         intervals = (config.log_interval, config.evaluation_interval, config.checkpoint_interval)
         end = config.steps if self.step < config.steps else config.total_steps
@@ -245,59 +169,59 @@ class Run:
 
     def advance(self, boundary: int) -> None:
         """Run one chunk, not past the boundary and about a second long."""
-        last_step = min(boundary, self.step + max(1, round(self.display.rate * CHUNK_SECONDS)))
-        self.placement.agree(last_step)
+        last_step = min(boundary, self.step + max(1, round(self.progress.rate * CHUNK_SECONDS)))
         start = time.monotonic()
         self.states, self.totals = self.updates.run(self.states, self.totals, self.step + 1, last_step)
         jax.block_until_ready(self.totals)
         self.step = last_step
-        self.display.advance(self.step, time.monotonic() - start)
+        self.show_progress(time.monotonic() - start)
 
     def advance_online(self, boundary: int) -> None:
         """Take steps and updates in turn for about a second, not past the boundary."""
         assert self.interaction is not None
         if not self.interaction.started:
-            self.states, self.totals = self.placement.gather(self.states), self.placement.gather(self.totals)
+            states, totals = self.placement.gather(self.states), self.placement.gather(self.totals)
             self.placement = ONE_DEVICE
+            self.put(states, totals)
             for message in self.interaction.start():
-                self.display.note(message)
+                self.progress.note(message)
         start, first_step = time.monotonic(), self.step
+        balanced, on_device = self.config.online_data == "balance", self.dataset.on_device
         while self.step == first_step or (self.step < boundary and time.monotonic() - start < CHUNK_SECONDS):
             self.step += 1
             self.interaction.step(self.algorithm, self.states, self.keys, self.step)
-            self.states, self.totals = online_update(
-                self.algorithm, self.states, self.totals, self.dataset, self.interaction.experiences, self.keys,
-                self.step, self.config.online_data == "balance",
-            )  # fmt: skip
-        self.display.advance(self.step, time.monotonic() - start)
+            data = (on_device, self.interaction.experiences, self.keys, self.step, balanced)
+            self.states, self.totals = online_update(self.algorithm, self.states, self.totals, *data)
+        self.show_progress(time.monotonic() - start)
+
+    def show_progress(self, seconds: float) -> None:
+        self.progress.show(self.step, self.config.total_steps, self.evaluation.newest, seconds)
 
     def log(self) -> None:
         """Write the mean metrics since the last log and the diagnostics of this step; stop if one is not a number."""
         updates = self.step - self.logged_step
         states, totals = self.placement.gather(self.states), self.placement.gather(self.totals)
         means = {name: np.asarray(total) / np.float32(updates) for name, total in totals.items()}
-        diagnostics = diagnose_seeds(self.algorithm, states, self.updates.in_memory, self.keys, self.step)
-        metrics = means | {f"diagnostics/{name}": value for name, value in diagnostics.items()}
+        found = diagnose_seeds(self.algorithm, states, self.updates.diagnosed, self.keys, self.step, DIAGNOSTICS)
+        metrics = means | {f"diagnostics/{name}": value for name, value in found.items()}
         for seed, values in zip(self.config.seeds, per_seed(metrics, len(self.config.seeds)), strict=True):
-            row = {"step": self.step, "seed": seed, **values}
-            broken = [name for name, value in row.items() if not math.isfinite(value)]
+            broken = [name for name, value in values.items() if not math.isfinite(value)]
             if broken:
                 raise Diverged(
-                    f"{broken[0]} of seed {row['seed']} is not finite at step {self.step}; "
+                    f"{broken[0]} of seed {seed} is not finite at step {self.step}; "
                     "the last checkpoint is kept, and a lower --learning-rate may help"
                 )
-            self.directory.log_metrics(row)
+            self.directory.log_metrics(MetricsRow(self.step, seed, values))
         self.totals = self.placement.put_seeds(jax.tree.map(jnp.zeros_like, totals))
         self.logged_step = self.step
 
     def save_policies(self) -> None:
         """Save what the next evaluation looks at, with what validation data says of it now."""
-        validation = []
-        if self.validation:
-            states = self.placement.gather(self.states)
-            metrics = diagnose_seeds(self.algorithm, states, self.validation, self.keys, self.step)
+        states, validation = self.placement.gather(self.states), []
+        if self.validation is not None:
+            metrics = diagnose_seeds(self.algorithm, states, self.validation, self.keys, self.step, VALIDATION)
             validation = per_seed(metrics, len(self.config.seeds))
-        self.evaluation.save(self.step, self.policies, validation)
+        self.evaluation.save(self.step, (states.policy, self.standardisation), validation)
 
     def save(self) -> None:
         """Write a checkpoint; a full disk is reported and tried again at the next one, except at the end."""
@@ -314,12 +238,12 @@ class Run:
         except OSError as error:
             if self.step == self.config.total_steps:
                 raise
-            self.display.note(
+            self.progress.note(
                 f"the checkpoint of step {self.step:,} was not saved ({error.strerror}); the one before is kept"
             )
 
 
 def per_seed(metrics: Mapping[str, Any], count: int) -> list[dict[str, float]]:
-    """Metrics [seed] as one dictionary for each seed."""
+    """Return metrics [seed] as one dictionary for each seed."""
     arrays = {name: np.asarray(value) for name, value in metrics.items()}
     return [{name: float(array[index]) for name, array in arrays.items()} for index in range(count)]

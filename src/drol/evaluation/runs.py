@@ -1,0 +1,117 @@
+"""Evaluate the saved policies of a run: in its environment, or by data alone."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from drol.errors import InputError
+from drol.evaluation.episodes import Evaluator
+from drol.evaluation.offline import DISCOUNT, UPDATES, OfflineEvaluator
+from drol.progress import Report
+from drol.runs.rows import EvaluationRow, OfflineRow, Rows
+from drol.runs.run import Run, open_run
+
+LARGEST_SEED = 2**32 - 1
+
+
+def evaluate(
+    run: Run | Path | str,
+    episodes: int = 50,
+    best_of: int | None = None,
+    step: int | None = None,
+    first_seed: int = 0,
+    processes: int | None = None,
+    report: Report | None = None,
+) -> Rows[EvaluationRow]:
+    """Play episodes with a saved policy of every seed of a run, and record the scores in its folder.
+
+    Args:
+        run: A run, or its folder.
+        episodes: Episodes of each seed.
+        best_of: Actions to draw for each step, of which the critic chooses; the method's own number if None.
+        step: The update whose policies play; the newest if None.
+        first_seed: Seed of the first episode; the others count up from it.
+        processes: Environments to run at once; as many as suit the machine if None.
+        report: Called as `report(done, total, what)` after each seed.
+
+    Returns:
+        A row for each seed, with its score and every episode.
+
+    Example:
+        >>> import drol
+        >>> drol.evaluate("runs/demo", episodes=10, best_of=16)[0].score  # doctest: +SKIP
+        100.0
+    """
+    run = run if isinstance(run, Run) else open_run(run)
+    check_at_least("episodes", episodes, 1)
+    if processes is not None:
+        check_at_least("processes", processes, 1)
+    check_at_least("first_seed", first_seed, 0)
+    if first_seed + episodes - 1 > LARGEST_SEED:
+        raise InputError(f"first_seed is {first_seed}; with {episodes} episodes it must be at most 2^32 - {episodes}")
+    count = run.config.algorithm.check_best_of(best_of)
+    step = run.saved_step(step)
+    task = run.task
+    if task.make_environment is None:
+        raise InputError(f"the task {task.name} has no environment to evaluate in; --offline judges by the data")
+    rows: Rows[EvaluationRow] = Rows()
+    with Evaluator(task.make_environment, processes, modules=task.environment_modules) as evaluator:
+        for number, seed in enumerate(run.config.seeds):
+            if report:
+                report(number, len(run.config.seeds), f"seed {seed}")
+            start = time.monotonic()
+            played = tuple(evaluator.run(run.policy(step, seed), episodes, first_seed, count))
+            seconds = round(time.monotonic() - start, 2)
+            rows.append(EvaluationRow(step, seed, task.score(played), played, best_of=count, seconds=seconds))
+            run.directory.log_extra_evaluation(rows[-1])
+    return rows
+
+
+def evaluate_offline(
+    run: Run | Path | str,
+    step: int | None = None,
+    every_step: bool = False,
+    best_of: int | None = None,
+    updates: int = UPDATES,
+    discount: float | None = None,
+    on_row: Callable[[OfflineRow], None] | None = None,
+) -> Rows[OfflineRow]:
+    """Judge saved policies of every seed of a run by data alone, and record the figures in its folder.
+
+    Args:
+        run: A run, or its folder.
+        step: The update whose policies are judged; the newest if None.
+        every_step: Whether to judge the policies of every saved step.
+        best_of: Actions to draw for each state, of which the critic chooses; the method's own number if None.
+        updates: Updates of fitted-Q evaluation for each policy.
+        discount: Discount of values; that of the run's algorithm if None. Give it to compare runs that differ in it.
+        on_row: Called with each row as soon as it is known and recorded.
+
+    Returns:
+        A row for each step and seed; docs/offline-evaluation.md explains its figures.
+    """
+    run = run if isinstance(run, Run) else open_run(run)
+    check_at_least("updates", updates, 1)
+    count = run.config.algorithm.check_best_of(best_of)
+    if step is not None and every_step:
+        raise InputError(f"step {step} and every_step exclude each other; give one of them")
+    newest = run.saved_step(step)
+    if discount is None:
+        discount = float(run.config.algorithm.to_dict().get("discount", DISCOUNT))
+    evaluator = OfflineEvaluator(run.task, discount, updates)
+    rows: Rows[OfflineRow] = Rows()
+    for each in run.steps if every_step else (newest,):
+        for seed in run.config.seeds:
+            start = time.monotonic()
+            figures = evaluator.evaluate(run.policy(each, seed), count)
+            seconds = round(time.monotonic() - start, 2)
+            rows.append(OfflineRow(each, seed, count, discount, updates, evaluator.unseen, seconds, figures))
+            run.directory.log_offline_evaluation(rows[-1])
+            if on_row:
+                on_row(rows[-1])
+    return rows
+
+
+def check_at_least(name: str, value: int, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise InputError(f"{name} is {value!r}; it must be a whole number of at least {least}")

@@ -1,0 +1,152 @@
+"""A run as its user holds it: settings, rows, policies. To open one changes nothing on the disk."""
+
+import functools
+from pathlib import Path
+
+from drol.algorithms import Algorithm
+from drol.checkpoints import saved_steps, step_name
+from drol.errors import InputError
+from drol.policy import Policy
+from drol.runs.config import RunConfig
+from drol.runs.directory import RunDirectory
+from drol.runs.rows import EvaluationRow, MetricsRow, OfflineRow, OnlineEpisodeRow, Rows, newest_scores
+from drol.tasks import load_task
+from drol.tasks.base import Task
+
+
+class Run:
+    """A run on the disk: what `drol.train` and `drol.open_run` return.
+
+    Attributes:
+        path: The folder.
+        config: The settings, a `RunConfig`.
+        stopped_by: The signal that ended the training early, if `drol.train` returned for that reason.
+    """
+
+    def __init__(
+        self, directory: RunDirectory, config: RunConfig, task: Task | None = None, stopped_by: int | None = None
+    ):
+        self.directory, self.config, self.stopped_by = directory, config, stopped_by
+        self.path = directory.path
+        if task is not None:
+            self.task = task
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r}, step {self.step:,} of {self.config.total_steps:,})"
+
+    @functools.cached_property
+    def task(self) -> Task:
+        """The task with its data, loaded when it is first used."""
+        return load_task(self.config.task, Path(self.config.dataset) if self.config.dataset else None)
+
+    @property
+    def step(self) -> int:
+        """Updates that are done and saved."""
+        return max(saved_steps(self.directory.checkpoints), default=0)
+
+    @property
+    def finished(self) -> bool:
+        return self.step >= self.config.total_steps
+
+    @property
+    def steps(self) -> list[int]:
+        """The steps whose policies are saved."""
+        return saved_steps(self.directory.policies)
+
+    @property
+    def scores(self) -> list[float] | None:
+        """The score of each seed at the last evaluation; None without an environment."""
+        return newest_scores(self.evaluations)
+
+    @property
+    def metrics(self) -> Rows[MetricsRow]:
+        """A row for each seed and log step."""
+        return self.directory.read_metrics()
+
+    @property
+    def evaluations(self) -> Rows[EvaluationRow]:
+        """A row for each seed and evaluation of the training."""
+        return self.directory.read_evaluations()
+
+    @property
+    def extra_evaluations(self) -> Rows[EvaluationRow]:
+        """A row for each evaluation that `drol.evaluate` made afterwards."""
+        return self.directory.read_extra_evaluations()
+
+    @property
+    def offline_evaluations(self) -> Rows[OfflineRow]:
+        """A row for each policy that `drol.evaluate_offline` judged."""
+        return self.directory.read_offline_evaluations()
+
+    @property
+    def online_episodes(self) -> Rows[OnlineEpisodeRow]:
+        """A row for each episode of fine-tuning."""
+        return self.directory.read_online_episodes()
+
+    def policy(self, step: int | None = None, seed: int | None = None) -> Policy:
+        """Load a saved policy.
+
+        Args:
+            step: The update after which it was saved; the newest if None.
+            seed: The seed that trained it; the first of the run if None.
+
+        Returns:
+            The policy.
+        """
+        folder = self.directory.policies / step_name(self.saved_step(step))
+        return Policy.load(folder, seed, type(self.config.algorithm))
+
+    def saved_step(self, step: int | None = None) -> int:
+        """Return the step of the newest saved policy, or the given one if a policy was saved there."""
+        saved = self.steps
+        if not saved:
+            raise InputError(f"the run in {self.path} has no policy yet; train it first")
+        if step is not None and step not in saved:
+            raise InputError(f"no policy of step {step} in {self.path}; it has {', '.join(map(str, saved))}")
+        return saved[-1] if step is None else step
+
+
+def open_run(path: Path | str, algorithm: type[Algorithm] | None = None, task: Task | None = None) -> Run:
+    """Open a run that was trained before, to read its rows, load its policies, evaluate or report it.
+
+    Args:
+        path: The folder of the run.
+        algorithm: The class of its algorithm, where that is neither built in nor registered.
+        task: Its task, where that is neither built in nor registered.
+
+    Returns:
+        The run.
+
+    Example:
+        >>> import drol
+        >>> run = drol.open_run("runs/demo")  # doctest: +SKIP
+        >>> run.evaluations[-1].score  # doctest: +SKIP
+        100.0
+    """
+    directory = RunDirectory(Path(path))
+    return Run(directory, RunConfig.from_dict(directory.read_config()["run"], algorithm), task)
+
+
+def load_policy(
+    path: Path | str, step: int | None = None, seed: int | None = None, algorithm: type[Algorithm] | None = None
+) -> Policy:
+    """Load a policy of a run.
+
+    Args:
+        path: The folder of the run, or one folder of its `policies`.
+        step: The update after which it was saved; the newest if None.
+        seed: The seed that trained it; the first of the run if None.
+        algorithm: The class of its algorithm, where that is neither built in nor registered.
+
+    Returns:
+        The policy; `policy.act(observation, seed=0)` gives an action in the units of the data.
+
+    Example:
+        >>> import drol
+        >>> policy = drol.load_policy("runs/demo")  # doctest: +SKIP
+        >>> action = policy.act([0.0, 0.0], seed=0)  # doctest: +SKIP
+    """
+    path = Path(path)
+    if not RunDirectory(path).exists and step is None and (path / "manifest.json").is_file():
+        return Policy.load(path, seed, algorithm)
+    return open_run(path, algorithm).policy(step, seed)

@@ -1,0 +1,82 @@
+"""Train a run in a folder; calling it again resumes."""
+
+from pathlib import Path
+
+from drol.errors import InputError
+from drol.evaluation.environment_process import refuse_inside_environment_process
+from drol.runs.config import GROWING, RunConfig, differences
+from drol.runs.directory import RunDirectory
+from drol.runs.run import Run
+from drol.tasks import load_task
+from drol.tasks.base import Task
+from drol.training.placement import place
+from drol.training.signals import stop_requests
+from drol.training.trainer import Trainer
+
+
+def train(
+    config: RunConfig,
+    path: Path | str,
+    task: Task | None = None,
+    processes: int | None = None,
+    quiet: bool = False,
+    background_evaluation: bool = False,
+    devices: int | None = None,
+) -> Run:
+    """Train all seeds of a run in a folder; the same call again goes on where it stopped.
+
+    Args:
+        config: The settings; `drol.settings` makes them from a preset.
+        path: The folder of the run.
+        task: The task, where it is neither built in nor registered; its name must be `config.task`.
+        processes: Environments at once in evaluations; as many as suit the machine if None.
+        quiet: Whether to show no progress.
+        background_evaluation: Whether to evaluate while training goes on; the scores are the same.
+        devices: Devices that share the seeds or, if they do not divide them, each batch; all if None.
+
+    Returns:
+        The run: `run.policy()`, `run.scores`, `run.evaluations`, ... A signal (Ctrl-C, SIGTERM) saves and returns
+        early, with `run.stopped_by` set.
+
+    Example:
+        >>> import drol
+        >>> config = drol.settings(preset="laptop", seeds=(0, 1, 2))
+        >>> run = drol.train(config, "runs/mine")  # doctest: +SKIP
+        >>> run.scores  # doctest: +SKIP
+        [100.0, 98.0, 100.0]
+    """
+    refuse_inside_environment_process()
+    directory = RunDirectory(Path(path))
+    check_same_run(directory, config)
+    placement = place(len(config.seeds), config.algorithm.batch_size, devices)
+    if task is None:
+        task = load_task(config.task, Path(config.dataset) if config.dataset else None)
+    elif task.name != config.task:
+        raise InputError(f"the task is {task.name!r} and the settings are for {config.task!r}; both must be the same")
+    with directory.locked(), stop_requests() as stop:
+        trainer = Trainer(config, directory, task, placement, processes, quiet, background_evaluation)
+        trainer.resume()
+        trainer.train(stop)
+    return Run(directory, config, task, stop.signal)
+
+
+def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
+    """Refuse a folder that holds another run; only the numbers of steps may grow."""
+    if not directory.exists:
+        return
+    old, new = directory.read_config()["run"], config.to_dict()
+    changed = [each for each in differences(old, new) if each.path[0] not in GROWING or len(each.path) > 1]
+    if changed:
+        raise InputError(f"the folder {directory.path} holds another run ({changed[0]}); choose another --out")
+    for name in GROWING:
+        if new[name] < old.get(name, 0):
+            flag = f"--{name.replace('_', '-')}"
+            raise InputError(
+                f"the run in {directory.path} has {old[name]} {name.replace('_', ' ')}; "
+                f"{flag} {new[name]} cannot be fewer"
+            )
+    if old.get("online_steps") and new["steps"] > old["steps"]:
+        raise InputError(
+            f"the run in {directory.path} trains online after {old['steps']} steps; "
+            f"--steps {new['steps']} cannot be more"
+        )

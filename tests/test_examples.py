@@ -1,0 +1,89 @@
+"""Every example runs, and does what it says."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import drol
+import drol.algorithms
+import drol.tasks
+
+pytestmark = pytest.mark.usefixtures("quick_compile")
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+@pytest.fixture
+def example(monkeypatch):
+    """Import an example as a module; what it registers is forgotten afterwards."""
+    monkeypatch.setattr(drol.algorithms, "REGISTERED", {})
+    monkeypatch.setattr(drol.tasks, "REGISTERED", {})
+
+    def load(name):
+        spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, module)
+        spec.loader.exec_module(module)
+        return module
+
+    monkeypatch.syspath_prepend(str(EXAMPLES))  # for the processes of environments
+    return load
+
+
+def test_every_example_has_a_test():
+    tested = {"new_algorithm", "train_from_python", "new_task_source", "own_data"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
+
+
+def test_train_from_python(example, tmp_path):
+    run = example("train_from_python").main(tmp_path / "run", steps=60)
+    assert run.finished
+    assert len(run.evaluations) == 6
+    assert len(run.extra_evaluations) == len(run.offline_evaluations) == 2
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+def test_new_algorithm(example, tmp_path):
+    module = example("new_algorithm")
+    run = module.main(tmp_path / "run", steps=40)
+    assert run.finished
+    assert type(run.config.algorithm) is module.TD3BC
+    observation = np.zeros(2)
+    np.testing.assert_array_equal(run.policy().act(observation, seed=0), run.policy().act(observation, seed=1))
+    with pytest.raises(drol.InputError, match="best_of is 4"):
+        drol.evaluate(run, best_of=4)
+    assert drol.evaluate(run, episodes=1)[0].best_of == 1
+    assert drol.report(run).is_file()
+
+
+def test_new_algorithm_from_the_shell(tmp_path):
+    """Trained, evaluated and reported by name in processes that know it only by `--import`."""
+    options = ["--preset", "laptop", "--hidden-sizes", "16", "--steps", "20", "--evaluation-episodes", "1", "--quiet"]
+    out = str(tmp_path / "run")
+    commands = [
+        ["train", "--import", "new_algorithm", "--algorithm", "td3-bc", *options, "--out", out],
+        ["evaluate", out, "--import=new_algorithm", "--episodes", "1"],
+    ]
+    for command in commands:
+        line = [sys.executable, "-m", "drol.cli.main", *command]
+        done = subprocess.run(line, cwd=EXAMPLES, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert "seed 0, step 20, best of 1" in done.stdout
+    line = [sys.executable, "-m", "drol.cli.main", "evaluate", out]
+    refused = subprocess.run(line, cwd=EXAMPLES, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "unknown algorithm 'td3-bc'" in refused.stderr
+
+
+def test_new_task_source(example, tmp_path):
+    run = example("new_task_source").main(tmp_path / "run", steps=40)
+    assert run.finished
+    assert run.scores is not None
+
+
+def test_own_data(example, tmp_path, monkeypatch):
+    monkeypatch.setenv("DROL_DATA", str(tmp_path / "datasets"))
+    assert example("own_data").main(tmp_path, steps=300) > 0.5
