@@ -15,7 +15,7 @@ from drol.tasks.ogbench.collecting.collect import collect
 
 
 def collecting_rate(name: str, episodes: int, processes: int) -> float:
-    """Transitions a second."""
+    """Return transitions a second, of OGBench's collection."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         written = collect(name, Path(folder) / "data.npz", episodes=episodes, processes=processes)
@@ -30,7 +30,7 @@ def count(number: int) -> int:
 
 
 def counting_rate(processes: int, number: int = 20_000_000) -> float:
-    """Additions a second."""
+    """Return additions a second."""
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         pool.map(count, [1] * processes)  # the processes are up
         start = time.perf_counter()

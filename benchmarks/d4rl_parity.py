@@ -16,13 +16,15 @@ import numpy as np
 
 from drol.data.files.npz import read_npz
 from drol.tasks.base import Episode
-from drol.tasks.d4rl.collecting import Guide, replay_door, step_of_walker
+from drol.tasks.d4rl.collecting import Guide, action_towards
 from drol.tasks.d4rl.environments import MAPS, make_adroit, make_antmaze
 from drol.tasks.d4rl.loading import REFERENCE_RETURNS, normalised_score
+from drol.tasks.d4rl.rows import RowRecorder
 from drol.tasks.experts import Expert, expert_of_weights
 
 
 def expert_episodes(hand_task: str, expert: Expert, episodes: int, drawn: bool) -> list[Episode]:
+    """Play episodes of a hand task with an expert."""
     environment = make_adroit(hand_task)
     played = []
     for seed in range(episodes):
@@ -39,6 +41,7 @@ def expert_episodes(hand_task: str, expert: Expert, episodes: int, drawn: bool) 
 
 
 def maze_episodes(maze: str, walker: Expert, episodes: int) -> list[Episode]:
+    """Play episodes of an antmaze with a walker that is shown the way."""
     environment = make_antmaze(maze)
     played = []
     for seed in range(episodes):
@@ -47,12 +50,34 @@ def maze_episodes(maze: str, walker: Expert, episodes: int) -> list[Episode]:
         guide = Guide(MAPS[maze], environment.env.goal)
         total, length, ended = 0.0, 0, False
         while not ended:
-            action = step_of_walker(walker, observation, guide.target(observation[:2], generator), generator)
+            action = action_towards(walker, observation, guide.target(observation[:2], generator), generator)
             observation, reward, terminated, truncated, _ = environment.step(action)
             total, length, ended = total + reward, length + 1, terminated or truncated
         played.append(Episode(seed, total, length, total > 0))
     environment.close()
     return played
+
+
+def replay_door(demonstrations: Path) -> dict[str, np.ndarray]:
+    """Replay demonstrations of the door and return the rows of `door-human-v1`.
+
+    The demonstrated actions, clipped, are taken from the demonstrated initial states.
+    """
+    states = [f"initial_state/{name}" for name in ("qpos", "qvel", "door_body_pos")]
+    recorded = read_npz(demonstrations, ("actions", "terminals", *states))
+    environment = make_adroit("door").env  # without the horizon: demonstrations are longer
+    rows = RowRecorder()
+    starts = np.flatnonzero(np.concatenate([[True], recorded["terminals"][:-1]]))
+    for number, (first, end) in enumerate(zip(starts, [*starts[1:], len(recorded["actions"])], strict=True)):
+        state = {name.split("/")[1]: recorded[name][number] for name in states}
+        observation, _ = environment.reset(seed=0, options={"initial_state_dict": state})
+        for row in range(first, end):
+            action = np.clip(recorded["actions"][row], -1, 1)
+            following, reward, _, _, _ = environment.step(action)
+            rows.add(observation, action, reward, False, row == end - 1)
+            observation = following
+    environment.close()
+    return rows.arrays()
 
 
 def summarise(task: str, policy: str, quantity: str, values: Any, episodes: list[Episode]) -> dict[str, Any]:
@@ -71,6 +96,7 @@ def summarise(task: str, policy: str, quantity: str, values: Any, episodes: list
 
 
 def measure(weights: Path, episodes: int) -> Iterator[dict[str, Any]]:
+    """Yield a row of the table for each policy in each environment."""
     for hand_task in ("pen", "door", "hammer", "relocate"):
         file = weights / f"dapg_{hand_task}.npz"
         expert = expert_of_weights(file, activation="tanh", output="none", input="observation")

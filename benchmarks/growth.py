@@ -12,14 +12,15 @@ from matplotlib.figure import Figure
 
 from drol.algorithms.drol import DROL
 from drol.experiments.bench.timers import median_ratio, random_dataset, time_in_turn, update_timer
-from drol.experiments.report.run_figures import MUTED, REACHED
+from drol.experiments.report.style import MUTED, REACHED, save_figure, styled
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 NETWORKS = {"paper": {}, "laptop": DROL.presets["laptop"]}
 
 
+@styled
 def growth_figure(sizes: list[int], results: dict[str, dict]) -> Figure:
-    """Milliseconds of an update over the size of the dataset, with the range between the quartiles of the rounds."""
+    """Draw the milliseconds of an update over the size of the dataset, with the quartiles of the rounds."""
     figure = Figure(figsize=(6.4, 2.8), layout="constrained")
     all_axes = figure.subplots(1, len(results))
     for axes, (name, each) in zip(all_axes, results.items(), strict=True):
@@ -59,7 +60,7 @@ def main() -> None:
     if parsed.json:
         parsed.json.write_text(json.dumps({"transitions": parsed.sizes, **results}, indent=2) + "\n")
     if parsed.figure:
-        growth_figure(parsed.sizes, results).savefig(parsed.figure, dpi=120)
+        save_figure(growth_figure(parsed.sizes, results), parsed.figure, dpi=120)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ PROGRAMS = {
             "from pathlib import Path\n"
             "jax.numpy.zeros(1).block_until_ready()"
         ),
-        call="drol.tasks.ogbench.names.load(task, Path(path))",
+        call="drol.tasks.ogbench.SOURCE.load(task, Path(path))",
         size="result.train.size",
     ),
 }

@@ -22,11 +22,11 @@ import numpy as np
 
 from drol.algorithms.drol import DROL
 from drol.data.dataset import Dataset
-from drol.data.on_disk import MappedDataset
+from drol.data.on_disk import OnDiskDataset
 from drol.data.store.episode_writer import EpisodeWriter
-from drol.data.store.writer import StoredDataset
+from drol.data.store.stored import StoredDataset
 from drol.training.compiled import init_seeds, seed_keys, zero_totals
-from drol.training.updates import Updates, in_memory
+from drol.training.updates import DIAGNOSED, Updates
 
 
 def write(root: Path, episodes: int, observation_size: int) -> StoredDataset:
@@ -42,7 +42,7 @@ def write(root: Path, episodes: int, observation_size: int) -> StoredDataset:
 class Forgetting:
     """While it is on, the system keeps dropping what it holds of a dataset's files."""
 
-    def __init__(self, stored: StoredDataset, mapped: MappedDataset):
+    def __init__(self, stored: StoredDataset, mapped: OnDiskDataset):
         self.paths = sorted((stored.folder / "train").glob("*.npy"))
         self.mappings = [array.base for array in mapped.stored.values() if isinstance(array.base, mmap.mmap)]
         assert self.mappings
@@ -91,7 +91,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=parsed.folder) as folder:
         stored = write(Path(folder), parsed.episodes, parsed.observation)
         arrays: dict[str, Any] = {name: np.array(array) for name, array in stored.arrays("train").items()}
-        datasets = {"memory": Dataset.from_rows(**arrays), "disk": MappedDataset.open(stored, "train")}
+        datasets = {"memory": Dataset.from_rows(**arrays), "disk": OnDiskDataset.open(stored, "train")}
         mapped = datasets["disk"]
         on_disk = Forgetting(stored, mapped) if parsed.cold else contextlib.nullcontext()
         with on_disk:
@@ -102,7 +102,7 @@ def main() -> None:
         runs, seconds = {}, {name: [] for name in datasets}
         for name, dataset in datasets.items():
             states = init_seeds(algorithm, keys, mapped.spec)
-            totals = zero_totals(algorithm, states, in_memory(dataset), keys)
+            totals = zero_totals(algorithm, states, dataset.some(DIAGNOSED), keys)
             runs[name] = Updates(algorithm, dataset, keys, 2).run(states, totals, 1, 2)
             jax.block_until_ready(runs[name])
         for number in range(parsed.rounds):

@@ -1,6 +1,6 @@
 """How well offline evaluation orders policies whose true worth a simulator knows.
 
-    drol train --preset laptop --steps 12000 --evaluation-interval 3000 --evaluation-episodes 10 --alpha 2 --out runs/a
+    drol train --preset laptop --algorithm drol-equation --alpha 2 --steps 12000 --evaluation-interval 3000 --out runs/a
     python benchmarks/offline_ranking.py runs/a runs/b ... --csv results/offline_ranking.csv
 
 True worth, twice: the score that training recorded (the task's own start), and the mean discounted value from the
@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from drol.checkpoints import saved_steps, step_name
-from drol.cli.jax_cache import prepare_jax
+from drol.algorithms import algorithm_name
+from drol.cli.jax_cache import keep_compiled_programs
 from drol.data.trajectories import spread, trajectories_of
-from drol.evaluation.episodes import act_rows
-from drol.evaluation.offline import UPDATES, evaluate_run_offline, rank_correlation
+from drol.evaluation.episodes import draw_rows
+from drol.evaluation.offline import UPDATES, rank_correlation
+from drol.evaluation.runs import evaluate_offline
 from drol.policy import Policy
-from drol.runs.directory import RunDirectory
-from drol.tasks import load_task
+from drol.runs.run import open_run
 from drol.tasks.base import Task
 
 STARTS, STEPS, DISCOUNT = 50, 400, 0.99
@@ -51,7 +51,7 @@ class Starts:
         self.goal, self.radius = np.asarray(task.maze.goal), task.maze.goal_radius
 
     def steps_to_goal(self, policy: Policy) -> np.ndarray:
-        """Steps [starts] until the point is in the goal; infinite where it did not arrive in time."""
+        """Return the steps [starts] until the point is in the goal; infinite where it did not arrive in time."""
         for number, (environment, position) in enumerate(zip(self.environments, self.positions, strict=True)):
             environment.reset(seed=number)
             environment.unwrapped.set_xy(position)
@@ -63,7 +63,7 @@ class Starts:
             steps[arrived & np.isinf(steps)] = step
             if np.isfinite(steps).all():
                 break
-            actions = np.asarray(act_rows(policy, positions, seeds, np.full(len(seeds), step, np.uint32), 1))
+            actions = np.asarray(draw_rows(policy, positions, seeds, np.full(len(seeds), step, np.uint32), 1))
             for number in np.flatnonzero(np.isinf(steps)):
                 positions[number] = self.environments[number].unwrapped.step(actions[number])[0]
         return steps
@@ -75,25 +75,23 @@ def main() -> None:
     parser.add_argument("--csv", type=Path, required=True)
     parser.add_argument("--updates", type=int, default=UPDATES)
     parsed = parser.parse_args()
-    prepare_jax()
+    keep_compiled_programs()
     rows, starts = [], {}
     for path in parsed.runs:
-        directory = RunDirectory(path)
-        run = directory.read_config()["run"]
-        task = load_task(run["task"], Path(run["dataset"]) if run["dataset"] else None)
-        starts[task.name] = starts.get(task.name) or Starts(task)
-        known = {(row["step"], row["seed"]): row for row in directory.read_offline_evaluations()}
-        expected = [(step, seed) for step in saved_steps(directory.policies) for seed in run["seeds"]]
-        done = all(each in known and known[each]["updates"] == parsed.updates for each in expected)
-        offline = known.values() if done else evaluate_run_offline(directory, None, True, 1, parsed.updates, DISCOUNT)
-        recorded = {(row["step"], row["seed"]): row["score"] for row in directory.read_evaluations()}
-        for figures in offline:
-            step, seed = figures["step"], figures["seed"]
-            steps = starts[task.name].steps_to_goal(Policy.load(directory.policies / step_name(step), seed))
+        run = open_run(path)
+        starts[run.task.name] = starts.get(run.task.name) or Starts(run.task)
+        known = {(row.step, row.seed): row for row in run.offline_evaluations}
+        expected = [(step, seed) for step in run.steps for seed in run.config.seeds]
+        done = all(each in known and known[each].updates == parsed.updates for each in expected)
+        offline = known.values() if done else evaluate_offline(run, None, True, 1, parsed.updates, DISCOUNT)
+        recorded = {(row.step, row.seed): row.score for row in run.evaluations}
+        for found in offline:
+            steps = starts[run.task.name].steps_to_goal(run.policy(found.step, found.seed))
             value = -(1 - DISCOUNT ** np.minimum(steps, 10**9)) / (1 - DISCOUNT)
-            row = {"run": path.name, "algorithm": run["algorithm"]["name"], "step": step, "seed": seed}
-            row |= {"recorded_score": recorded[step, seed], "true_success": 100 * np.isfinite(steps).mean()}
-            row |= {"true_value": value.mean()} | {name: figures.get(name) for name in FIGURES}
+            name = algorithm_name(run.config.algorithm)
+            row = {"run": path.name, "algorithm": name, "step": found.step, "seed": found.seed}
+            row |= {"recorded_score": recorded[found.step, found.seed], "true_success": 100 * np.isfinite(steps).mean()}
+            row |= {"true_value": value.mean()} | {name: found.figures.get(name) for name in FIGURES}
             rows.append(row)
             print({name: round(each, 3) if isinstance(each, float) else each for name, each in row.items()}, flush=True)
     with parsed.csv.open("w", newline="") as file:
@@ -121,7 +119,7 @@ def main() -> None:
 
 
 def groups(rows: list[dict]) -> dict[str, list[dict]]:
-    """All policies; those that were trained at all; the last of each run; each run by itself."""
+    """Return all policies; those that were trained at all; the last of each run; each run by itself."""
     last = {row["run"]: row for row in rows}
     trained = [row for row in rows if row["step"] > 0]
     by_run = {name: [row for row in rows if row["run"] == name] for name in last}

@@ -14,17 +14,18 @@ from pathlib import Path
 import jax
 
 from drol.algorithms.drol import DROL
+from drol.compiling import compiler_options
 from drol.experiments.bench.timers import random_dataset
-from drol.training.compiled import compiler_options, init_seeds, seed_keys, train_chunk, zero_totals
+from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
 
 UPDATES = 5
 OPERATION = re.compile(r"%?([\w.-]+) = \(?\w+\[([\d,]*)\][^ ]* (\w[\w-]*)\((.*)")
 
 
 def kind_of(name: str, shape: tuple[int, ...], opcode: str, rest: str, candidates: int) -> str:
-    """What an operation of the compiled loop does, told from its shapes."""
+    """Return what an operation of the compiled loop does, told from its shapes."""
     rows = 256 * candidates
-    if opcode == "dot" or name.startswith("ynn_"):  # the latter are products of XLA's newer kernels
+    if opcode == "dot":
         if rows in shape or shape[:2] == (256, candidates):
             return "products: candidates"
         if 256 not in shape:
@@ -39,16 +40,15 @@ def kind_of(name: str, shape: tuple[int, ...], opcode: str, rest: str, candidate
     if 256 in shape:
         return "element-wise: GELU, LayerNorm, forward and backward"
     if 512 in shape:
-        return "element-wise: Adam, target, conversions of weights"
+        return "element-wise: Adam, target"
     return "the rest: draws, gathers, scalars"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32", help="of the routing pass")
     parser.add_argument("--candidates", type=int, default=16, help="K (default: 16)")
     parsed = parser.parse_args()
-    algorithm = DROL(num_candidates=parsed.candidates, routing_precision=parsed.precision)
+    algorithm = DROL(num_candidates=parsed.candidates)
     dataset, keys = random_dataset(), seed_keys((0,))
     states = init_seeds(algorithm, keys, dataset.spec)
     carry = states, zero_totals(algorithm, states, dataset, keys)
@@ -56,8 +56,7 @@ def main() -> None:
     def chunk(states, totals, dataset, keys):
         return train_chunk.__wrapped__(algorithm, states, totals, dataset, keys, 1, UPDATES)
 
-    options = compiler_options(algorithm.half_precision)
-    program = jax.jit(chunk, compiler_options=options).lower(*carry, dataset, keys).compile()
+    program = jax.jit(chunk, compiler_options=compiler_options()).lower(*carry, dataset, keys).compile()
     kinds = {
         name: kind_of(name, tuple(int(size) for size in shape.split(",") if size), opcode, rest, parsed.candidates)
         for name, shape, opcode, rest in OPERATION.findall(program.as_text())
@@ -73,7 +72,7 @@ def main() -> None:
         if event.get("ph") == "X" and event["name"] in kinds and not event["name"].startswith("while"):
             milliseconds[kinds[event["name"]]] += event["dur"] / 1e3 / UPDATES
     total = sum(milliseconds.values())
-    print(f"{total:.0f} ms an update, DROL({parsed.candidates}), routing in {parsed.precision}")
+    print(f"{total:.0f} ms an update, DROL({parsed.candidates})")
     for kind, each in sorted(milliseconds.items()):
         print(f"{kind:52s} {each:7.1f} ms {each / total:6.1%}")
 

@@ -4,8 +4,8 @@ What `drol.training.updates` does on CPUs is the fastest of these; they are time
 """
 
 import argparse
+import functools
 import json
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import jax
 from drol.algorithms.base import Algorithm
 from drol.algorithms.drol import DROL
 from drol.data.dataset import Dataset
-from drol.experiments.bench.timers import median_ratio, random_dataset, time_in_turn
+from drol.experiments.bench.timers import median_ratio, random_dataset, stopwatch, time_in_turn
 from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
 from drol.training.placement import place
 from drol.training.updates import Updates
@@ -41,12 +41,6 @@ class Trained:
         self.states, self.totals = jax.block_until_ready(updates.run(self.states, self.totals, 1, self.updates))
 
 
-def timed(work) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=4, help="(default: 4)")
@@ -68,7 +62,7 @@ def main() -> None:
             "in threads": lambda each=in_threads: list(pool.map(Trained.train, each)),
             "as runs do it": lambda run=in_runs, updates=updates: run.train_as_runs_do(updates),
         }
-        seconds = time_in_turn({way: lambda each=each: timed(each) for way, each in work.items()}, parsed.rounds)
+        seconds = time_in_turn({way: functools.partial(stopwatch, each) for way, each in work.items()}, parsed.rounds)
         results[name] = {}
         for way, each in seconds.items():
             ratio = median_ratio(each, seconds["one seed alone"]) / (1 if way == "one seed alone" else len(seeds))

@@ -3,8 +3,9 @@
 import jax
 import jax.numpy as jnp
 
-from drol.algorithms.drol import DROL, Draws, DROLState
+from drol.algorithms.drol import DROL, State
 from drol.algorithms.parts import ADAM, Trainable, aggregate, clip, polyak
+from drol.algorithms.routing import Draws
 from drol.types import Transition
 
 
@@ -28,7 +29,7 @@ def one_pass_loss(networks, algorithm: DROL, target_critic, batch: Transition, d
     return actor_loss + critic_loss, {"actor_loss": actor_loss, "critic_loss": critic_loss, "routed_bc_loss": bc_loss}
 
 
-def one_pass_step(algorithm: DROL, state: DROLState, batch: Transition, draws: Draws):
+def one_pass_step(algorithm: DROL, state: State, batch: Transition, draws: Draws):
     """One update by the plain formulation."""
     networks = (state.actor.network, state.critic.network)
     gradient, metrics = jax.grad(one_pass_loss, has_aux=True)(networks, algorithm, state.target_critic, batch, draws)
@@ -38,4 +39,4 @@ def one_pass_step(algorithm: DROL, state: DROLState, batch: Transition, draws: D
         network = jax.tree.map(lambda old, step: old - algorithm.learning_rate * step, part.network, direction)
         trained.append(Trainable(network, optimiser))
     target_critic = polyak(state.critic.network, state.target_critic, algorithm.target_rate)
-    return DROLState(*trained, target_critic), metrics
+    return State(*trained, target_critic), metrics

@@ -1,11 +1,55 @@
-"""The same steps in every format that can be imported."""
+"""The same steps in every format that can be imported, datasets on disk, and the refusals of both."""
 
 import h5py
 import numpy as np
 import pyarrow
 import pyarrow.parquet
+import pytest
+from hypothesis import strategies as st
+
+from drol.data.store.stored import StoredDataset
+from drol.data.store.writer import DatasetWriter
+from drol.errors import InputError
 
 COUNT, ENDS, TERMINALS = 60, (9, 19, 34, 59), (9, 34)
+ABOUT = {
+    "action_low": [-1.0, -1.0],
+    "action_high": [1.0, 1.0],
+    "actions_scaled": False,
+    "ends": "flags",
+    "fields": {},
+    "counts": {},
+    "files": [],
+}
+
+
+def refusal(call, *arguments, **options) -> str:
+    """The one line with which a call refuses its input."""
+    with pytest.raises(InputError) as caught:
+        call(*arguments, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def write_dataset(root, rows, name="mine", pieces=1, **options) -> StoredDataset:
+    """Rows as a dataset on disk, written in so many pieces."""
+    with DatasetWriter(name, root, **options) as writer:
+        for piece in np.array_split(np.arange(len(rows["last"])), pieces):
+            writer.append({key: array[piece] for key, array in rows.items()})
+        writer.publish(ABOUT)
+    return StoredDataset.open(name, root)
+
+
+@st.composite
+def episode_lengths(draw, rows: int) -> list[int]:
+    """Numbers of transitions of trajectories that fill so many rows."""
+    lengths, left = [], rows
+    while left:
+        taken = draw(st.integers(2, left))
+        taken = left if left - taken == 1 else taken  # one row would hold no transition
+        lengths.append(taken - 1)
+        left -= taken
+    return lengths
 
 
 def flat_steps(seed: int = 0) -> dict[str, np.ndarray]:

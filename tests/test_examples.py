@@ -20,7 +20,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 def example(monkeypatch):
     """Import an example as a module; what it registers is forgotten afterwards."""
     monkeypatch.setattr(drol.algorithms, "REGISTERED", {})
-    monkeypatch.setattr(drol.tasks, "REGISTERED", {})
+    monkeypatch.setattr(drol.tasks, "REGISTRY", drol.tasks.Registry())
 
     def load(name):
         spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")

@@ -45,7 +45,8 @@ class Progress:
         self.started = self.last_line = time.monotonic()
         self.bar: Bar | None = None
         if self.console.is_terminal and not quiet:
-            columns = (TextColumn(title), BarColumn(None), TextColumn("{task.fields[text]}"), TimeElapsedColumn())
+            text = TextColumn("{task.fields[text]}", markup=False)  # names of files may have brackets
+            columns = (TextColumn(title), BarColumn(None), text, TimeElapsedColumn())
             self.bar = Bar(*columns, console=self.console)
             self.line = self.bar.add_task("", total=None, text="starting")
 
@@ -78,6 +79,7 @@ class Progress:
         if self.first is None:
             self.first, self.started = done, now
         else:
+            self.first = min(self.first, done)  # work that begins again
             self.seconds = now - self.started if seconds is None else self.seconds + seconds
         text = self.text(what)
         if self.bar:

@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from drol.algorithms import ALGORITHMS
+from drol.algorithms import ALGORITHMS, REGISTERED, known_algorithms, register_algorithm
+from drol.algorithms.bc import BC
 from drol.cli.main import main
 
 
@@ -20,8 +21,9 @@ def lines_of(output, family):
 def test_the_list_has_a_line_for_each(capsys):
     assert main(["algorithms"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(ALGORITHMS)
+    assert [line.split()[0] for line in lines] == list(known_algorithms())
     assert all(len(line.split()) > 4 for line in lines)
+    assert len({len(line) - len(line.split(maxsplit=1)[1]) for line in lines}) == 1  # descriptions begin in one column
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -36,7 +38,8 @@ def test_show_has_the_equations_and_every_hyperparameter(name, capsys):
 
 def test_defaults_and_what_is_allowed(capsys):
     output = show("drol", capsys)
-    assert "num_candidates      16         K, candidates drawn for each state (at least 1)" in output
+    assert "num_candidates      16         K, candidates drawn for each state (from 1 to 65,536)" in output
+    assert "discount            0.99       gamma, discount of the Bellman target (from 0 to 1)" in output
     assert "(one of mean, min)" in output
     assert "normalise_q         yes " in output
     assert "hidden_sizes        512x4 " in output
@@ -58,9 +61,28 @@ def test_unknown_and_doubtful_values_are_shown_as_such(capsys):
     assert lines_of(show("sorl", capsys), "door-human")[0][2:5] == ["unknown"] * 3
 
 
-def test_an_algorithm_without_settings_says_so(capsys, monkeypatch):
-    monkeypatch.setitem(ALGORITHMS, "mine", ALGORITHMS["bc"])
-    assert show("mine", capsys).endswith("settings for the tasks of the paper:\n  none\n")
+def test_the_equation_is_not_a_method_of_the_tables(capsys):
+    words = "none, so its defaults hold: drol-equation is not a method of the paper's tables"
+    assert show("drol-equation", capsys).endswith(f"  {words}\n  `--preset laptop` has small networks for it\n")
+
+
+class Mine(BC):
+    """An algorithm of somebody else."""
+
+    presets = {}  # noqa: RUF012
+
+
+def test_an_algorithm_of_somebody_else_is_listed_and_shown(capsys, monkeypatch):
+    monkeypatch.delitem(REGISTERED, "mine", raising=False)
+    register_algorithm("mine", Mine)
+    try:
+        assert main(["algorithms"]) == 0
+        assert capsys.readouterr().out.splitlines()[-1].split(maxsplit=1) == ["mine", "An algorithm of somebody else."]
+        output = show("mine", capsys)
+    finally:
+        del REGISTERED["mine"]
+    assert output.startswith("mine: An algorithm of somebody else.\n")
+    assert output.endswith("none, so its defaults hold: mine is not a method of the paper's tables\n")
 
 
 @pytest.mark.parametrize(

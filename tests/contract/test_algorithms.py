@@ -1,6 +1,7 @@
 """What holds for every registered algorithm."""
 
 import dataclasses
+import functools
 import json
 
 import equinox as eqx
@@ -17,14 +18,14 @@ from drol.errors import InputError
 from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
 
 SMALL = {"hidden_sizes": (16, 16), "batch_size": 16}
+DRAWING = [name for name, kind in ALGORITHMS.items() if kind.draws_actions]
+OBSERVATION = jnp.asarray([0.3, -1.0, 2.0])
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
 
 @pytest.fixture(scope="module", params=ALGORITHMS)
 def algorithm(request):
-    kind = ALGORITHMS[request.param]
-    # The best of many samples of an untrained flow is always the same corner.
-    return kind(**SMALL, **({"num_samples": 1} if request.param == "ifql" else {}))
+    return ALGORITHMS[request.param](**SMALL)
 
 
 def test_hyperparameters_survive_json(algorithm):
@@ -47,26 +48,78 @@ def test_every_hyperparameter_has_a_help_text_and_a_valid_default(algorithm):
         type(algorithm)(**preset)
 
 
+@pytest.mark.parametrize(
+    ("name", "bad"), [("discount", 1.5), ("expectile", 2.0), ("target_rate", 3.0), ("learning_rate", 1.5)]
+)
+def test_a_share_above_one_is_refused(name, bad):
+    kinds = [kind for kind in ALGORITHMS.values() if name in {field.name for field in dataclasses.fields(kind)}]
+    assert len(kinds) > 1
+    for kind in kinds:
+        with pytest.raises(InputError, match=f"^{name} is {bad}; it must be from 0 to 1$"):
+            kind(**{name: bad})
+
+
+def test_no_number_may_be_infinite_or_nan(algorithm):
+    for field in dataclasses.fields(algorithm):
+        for bad in (float("inf"), float("-inf"), float("nan")) if isinstance(field.default, float) else ():
+            with pytest.raises(InputError, match=f"^{field.name} is {bad}; it must be "):
+                type(algorithm)(**{field.name: bad})
+
+
+def test_every_number_has_bounds(algorithm):
+    for field in dataclasses.fields(algorithm):
+        assert field.metadata["choices"] or type(field.default) is bool or field.metadata["minimum"] is not None
+        assert field.metadata["choices"] or type(field.default) not in (int, tuple) or field.metadata["maximum"]
+
+
+def act_once(algorithm, policy, key):
+    return algorithm.act(policy, OBSERVATION, key, best_of=1)  # the best of many is often the same corner
+
+
 def test_the_policy_acts_in_the_box_and_the_same_for_the_same_key(algorithm):
     state = jax.jit(lambda key: algorithm.init(key, SPEC))(jax.random.key(0))
-    observation = jnp.asarray([0.3, -1.0, 2.0])
-    act = jax.jit(lambda policy, key: algorithm.act(policy, observation, key))
-    first, again, other = (act(state.policy, jax.random.key(seed)) for seed in (0, 0, 1))
+    act = jax.jit(act_once)
+    first, again, other = (act(algorithm, state.policy, jax.random.key(seed)) for seed in (0, 0, 1))
     assert first.shape == (SPEC.action_size,)
     assert np.abs(first).max() <= 1
     np.testing.assert_array_equal(first, again)
     assert algorithm.draws_actions == bool((first != other).any())
 
 
-def test_critics_that_a_policy_carries_value_actions_of_a_state(algorithm):
-    policy = jax.eval_shape(lambda key: algorithm.init(key, SPEC), jax.random.key(0)).policy
-    critics = algorithm.critics(policy)
-    if critics is None:
-        assert not hasattr(policy, "critic")
-        return
+def abstract_policy(algorithm):
+    return jax.eval_shape(lambda key: algorithm.init(key, SPEC), jax.random.key(0)).policy
+
+
+def test_best_of_is_at_least_one_and_one_where_nothing_is_drawn(algorithm):
+    def act(policy, best_of):
+        return algorithm.act(policy, OBSERVATION, jax.random.key(0), best_of)
+
+    policy = abstract_policy(algorithm)
+    for best_of in (None, 1, 3) if algorithm.draws_actions else (None, 1):
+        action = jax.eval_shape(functools.partial(act, best_of=best_of), policy)
+        assert action.shape == (SPEC.action_size,)
+    with pytest.raises(InputError, match="best_of is 0; it must be a whole number, at least 1"):
+        jax.eval_shape(functools.partial(act, best_of=0), policy)
+    if not algorithm.draws_actions:
+        with pytest.raises(InputError, match=f"best_of is 3, but {type(algorithm).__name__} .*; it must be 1"):
+            jax.eval_shape(functools.partial(act, best_of=3), policy)
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_critics_that_a_policy_carries_value_actions_of_a_state(name):
+    algorithm = ALGORITHMS[name](**SMALL)
     observation, action = jnp.zeros((5, *SPEC.observation_shape)), jnp.zeros((5, SPEC.action_size))
-    values = jax.eval_shape(lambda policy: algorithm.critics(policy)(observation, action), policy)
+    values = jax.eval_shape(
+        lambda policy: algorithm.critics(policy)(observation, action),  # pyright: ignore
+        abstract_policy(algorithm),
+    )
     assert values.shape == (2, 5)
+
+
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name not in DRAWING])
+def test_a_policy_that_draws_nothing_carries_no_critics(name):
+    algorithm = ALGORITHMS[name](**SMALL)
+    assert algorithm.critics(abstract_policy(algorithm)) is None
 
 
 def test_training_several_seeds_moves_every_network_and_keeps_numbers_finite(algorithm, tmp_path):
@@ -97,5 +150,47 @@ def test_an_update_is_the_same_under_jit_and_vmap(algorithm):
 
 
 def test_an_unknown_hyperparameter_is_refused_by_name(algorithm):
-    with pytest.raises(InputError, match="has no hyperparameter 'hidden_size'; did you mean hidden_sizes"):
+    with pytest.raises(InputError, match=r"unknown hyperparameter of .* 'hidden_size'; did you mean hidden_sizes"):
         type(algorithm).from_dict({"hidden_size": (3,)})
+
+
+def another_value(field):
+    """A value that is allowed and far from the default: of numbers a hundredth, so that caps and clips bite."""
+    if field.metadata["choices"]:
+        return next(choice for choice in field.metadata["choices"] if choice != field.default)
+    if isinstance(field.default, float):
+        return field.default / 100 or 0.5
+    return {bool: not field.default, int: field.metadata["minimum"], tuple: (8,)}[type(field.default)]
+
+
+def what_happens(algorithm, totals):
+    """The initial state, the state after each of some updates, and what the last one does, one after the other.
+
+    Every third transition of the data is the last of its episode.
+    """
+    dataset, keys, key = Dataset.from_rows(**random_rows([3] * 20)), seed_keys((0,)), jax.random.key(1)
+    states = init_seeds(algorithm, keys, SPEC)
+    yield states
+    for step in range(1, 5):
+        states, _ = train_chunk(algorithm, states, totals, dataset, keys, step, step)
+        yield states
+    state = jax.tree.map(lambda leaf: leaf[0], states)
+    yield algorithm.act(state.policy, OBSERVATION, key)
+    yield algorithm.act(state.policy, OBSERVATION, key, best_of=1)  # the best of many may be the same corner
+    yield algorithm.diagnose(state, random_batch(16), key)
+
+
+def test_every_hyperparameter_changes_something(algorithm):
+    """Nothing is compiled, since most values would need a program of their own, and the first difference is enough."""
+    with jax.disable_jit():
+        metrics = jax.eval_shape(
+            algorithm.update, algorithm.init(jax.random.key(0), SPEC), random_batch(16), jax.random.key(0)
+        )[1]
+        totals = jax.tree.map(lambda shape: jnp.zeros((1, *shape.shape)), metrics)
+        expected = list(what_happens(algorithm, totals))
+        without_effect = []
+        for field in dataclasses.fields(algorithm):
+            changed = dataclasses.replace(algorithm, **{field.name: another_value(field)})
+            if all(map(eqx.tree_equal, expected, what_happens(changed, totals))):
+                without_effect.append(field.name)
+    assert not without_effect

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from step_files import episode_lengths
 from toys import random_rows
 
-from drol.data import dataset as dataset_module
 from drol.data.actions import ACTION_LIMIT
 from drol.data.dataset import Dataset
+from drol.data.standardisation import Standardisation
 from drol.errors import InputError
+from drol.machine import aligned
 from drol.types import Spec
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -19,20 +21,8 @@ pytestmark = pytest.mark.usefixtures("quick_compile")
 ROWS = 24  # of every random dataset, so that few shapes are compiled
 
 
-@st.composite
-def episode_lengths(draw):
-    """Numbers of transitions of trajectories that fill the rows."""
-    lengths, left = [], ROWS
-    while left:
-        rows = draw(st.integers(2, left))
-        rows = left if left - rows == 1 else rows  # one row would hold no transition
-        lengths.append(rows - 1)
-        left -= rows
-    return lengths
-
-
 @settings(deadline=None, max_examples=60)
-@given(lengths=episode_lengths(), seed=st.integers(0, 100))
+@given(lengths=episode_lengths(ROWS), seed=st.integers(0, 100))
 def test_take_gives_back_each_transition(lengths, seed):
     rows = random_rows(lengths, seed)
     dataset = Dataset.from_rows(**rows)
@@ -59,74 +49,8 @@ def test_take_gives_back_each_transition(lengths, seed):
     assert number == dataset.size
 
 
-def image_rows(lengths, seed=0):
-    rows = random_rows(lengths, seed)
-    pictures = np.random.default_rng(seed).integers(0, 256, (len(rows["last"]), 4, 3, 2), np.uint8)
-    return rows | {"observation": pictures}
-
-
-@pytest.mark.parametrize("frame_stack", [1, 2, 3])
 @settings(deadline=None, max_examples=20)
-@given(lengths=episode_lengths(), seed=st.integers(0, 100))
-def test_images_are_stacked_within_their_trajectory(frame_stack, lengths, seed):
-    rows = image_rows(lengths, seed)
-    dataset = Dataset.from_rows(**rows, frame_stack=frame_stack)
-    assert dataset.spec == Spec((4, 3, 2 * frame_stack), 2)
-    found = jax.tree.map(np.asarray, dataset.take(np.arange(ROWS) % dataset.size))
-    assert found.observation.dtype == found.next_observation.dtype == np.uint8
-    number, first = 0, 0
-    for length in lengths:
-        pictures = rows["observation"][first : first + length + 1]
-        # What an environment shows whose first picture is repeated.
-        history = [pictures[0]] * (frame_stack - 1) + list(pictures)
-        seen = [np.concatenate(history[step : step + frame_stack], -1) for step in range(length + 1)]
-        for step in range(length):
-            np.testing.assert_array_equal(found.observation[number], seen[step])
-            np.testing.assert_array_equal(found.next_observation[number], seen[step + 1])
-            assert found.reward[number] == rows["reward"][first + step]
-            number += 1
-        first += length + 1
-
-
-def test_a_picture_is_stored_once_as_bytes():
-    rows = image_rows([20, 30])
-    size = Dataset.from_rows(**rows).nbytes
-    assert Dataset.from_rows(**rows, frame_stack=3, crop_probability=0.5).nbytes == size
-    smaller = rows | {"observation": rows["observation"][:, :1]}
-    assert size - Dataset.from_rows(**smaller).nbytes == 52 * 3 * 3 * 2
-
-
-def test_sample_crops_and_take_does_not():
-    rows = image_rows([20])
-    whole, never = (Dataset.from_rows(**rows, crop_probability=probability) for probability in (1.0, 0.0))
-    known = {picture.tobytes() for picture in rows["observation"]}
-
-    def share_of_whole_pictures(batch):
-        return np.mean([picture.tobytes() in known for picture in np.asarray(batch.observation)])
-
-    key = jax.random.key(0)
-    assert share_of_whole_pictures(jax.jit(lambda key: whole.sample(key, 49))(key)) < 0.3
-    assert share_of_whole_pictures(jax.jit(lambda key: never.sample(key, 49))(key)) == 1
-    assert share_of_whole_pictures(whole.take(np.arange(20))) == 1
-
-
-def test_what_is_drawn_from_pictures_is_part_of_the_fingerprint():
-    rows = image_rows([5, 3])
-    options = ({}, {"frame_stack": 2}, {"frame_stack": 3}, {"crop_probability": 0.5})
-    assert len({Dataset.from_rows(**rows, **each).fingerprint() for each in options}) == len(options)
-    other = rows["observation"].copy()
-    other[0, 0, 0, 0] ^= 1
-    before, after = (Dataset.from_rows(**(rows | {"observation": each})) for each in (rows["observation"], other))
-    assert before.fingerprint() != after.fingerprint()
-
-
-def test_pictures_are_not_standardised():
-    with pytest.raises(InputError, match="images cannot be standardised"):
-        Dataset.from_rows(**image_rows([5])).standardised(jnp.zeros(1), jnp.ones(1))
-
-
-@settings(deadline=None, max_examples=20)
-@given(lengths=episode_lengths())
+@given(lengths=episode_lengths(ROWS))
 def test_what_is_on_last_rows_does_not_matter(lengths):
     rows = random_rows(lengths)
     odd = {name: array.copy() for name, array in rows.items()}
@@ -174,7 +98,8 @@ def test_actions_are_clipped_a_little_inside_the_box():
 
 def test_standardising_changes_observations_only(dataset):
     mean, deviation = jnp.asarray([1.0, 2.0, 3.0]), jnp.asarray([0.5, 1.0, 2.0])
-    before, after = (each.take(np.arange(16)) for each in (dataset, dataset.standardised(mean, deviation)))
+    standardised = dataset.standardised(Standardisation(mean, deviation))
+    before, after = (each.take(np.arange(16)) for each in (dataset, standardised))
     np.testing.assert_allclose(after.observation, (before.observation - mean) / deviation, atol=1e-6)
     np.testing.assert_allclose(after.next_observation, (before.next_observation - mean) / deviation, atol=1e-6)
     same = [field.name for field in dataclasses.fields(before) if "observation" not in field.name]
@@ -248,28 +173,37 @@ def test_unusable_rows_are_refused_in_one_line(rows, message):
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_actions_are_overwritten_only_where_that_is_allowed(dtype):
+def test_arrays_that_are_taken_over_give_the_same_dataset():
     rows = random_rows([5, 3])
-    rows["action"] = (rows["action"] * 1.3).clip(-1, 1).astype(dtype)
+    rows["action"] = (rows["action"] * 1.3).clip(-1, 1)
     before = rows["action"].copy()
     kept = Dataset.from_rows(**rows)
     np.testing.assert_array_equal(rows["action"], before)
-    overwritten = Dataset.from_rows(**rows, overwrite_action=True)
-    assert overwritten.fingerprint() == kept.fingerprint()
+    assert Dataset.take_over(**rows).fingerprint() == kept.fingerprint()
 
 
-@pytest.mark.parametrize("piece_bytes", [1, 50, 1 << 20])
-def test_pieces_do_not_change_what_is_found(monkeypatch, piece_bytes):
-    monkeypatch.setattr(dataset_module, "PIECE_BYTES", piece_bytes)
-    rows = altered("observation", lambda array: put(put(array, (0, 0), np.nan), (9, 1), np.inf))
-    with pytest.raises(InputError, match="observation has 2 values that are NaN"):
-        Dataset.from_rows(**rows)
-    rows = altered("action", lambda array: put(array, (8, 0), -1.25))
-    with pytest.raises(InputError, match=r"actions reach 1\.25"):
-        Dataset.from_rows(**rows)
-    rows = altered("action", lambda array: put(array, (9, 0), np.nan))  # on the last row nothing is read
-    assert np.isfinite(np.asarray(Dataset.from_rows(**rows).action)).all()
+def test_aligned_arrays_that_are_taken_over_are_not_copied():
+    rows = random_rows([5, 3])
+    action = aligned(rows["action"].shape, np.dtype(np.float32))
+    action[:] = rows["action"]
+    dataset = Dataset.take_over(**(rows | {"action": action}))
+    if jax.devices()[0].platform == "cpu":
+        assert dataset.action.unsafe_buffer_pointer() == action.ctypes.data
+
+
+def test_data_in_memory_is_on_the_device_and_all_of_it_is_some_of_it(dataset):
+    assert dataset.on_device is dataset
+    assert dataset.leading(1) is dataset
+    assert dataset.some(1) is dataset
+
+
+def test_moments_are_those_of_all_rows(dataset):
+    mean, deviation = dataset.moments()
+    np.testing.assert_array_equal(mean, dataset.observation.mean(0))
+    np.testing.assert_array_equal(deviation, dataset.observation.std(0))
+    standardised = dataset.standardised(Standardisation.from_moments(mean, deviation)).observation
+    np.testing.assert_allclose(standardised.mean(0), 0, atol=1e-6)
+    np.testing.assert_allclose(standardised.std(0), 1, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["reward", "continues", "last"])

@@ -11,24 +11,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from step_files import write_dataset
 from toys import random_rows
 
-from drol.data import on_disk as mapped_module
+from drol.data import on_disk
 from drol.data.dataset import Dataset
-from drol.data.on_disk import MappedDataset, Pages
-from drol.data.store.writer import DatasetWriter, StoredDataset
+from drol.data.on_disk import OnDiskDataset, Pages
+from drol.data.standardisation import Standardisation
+from drol.data.store.stored import StoredDataset
+from drol.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
-ABOUT = {
-    "action_low": [-1.0, -1.0],
-    "action_high": [1.0, 1.0],
-    "actions_scaled": False,
-    "ends": "flags",
-    "fields": {},
-    "counts": {},
-    "sources": [],
-}
 LENGTHS = (7, 1, 30, 2, 19)
 BATCH = 16
 
@@ -40,12 +34,9 @@ def root(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def both(root):
-    """The same rows mapped and in memory."""
+    """The same rows on disk and in memory."""
     rows = random_rows(LENGTHS)
-    with DatasetWriter("mine", root, validation=0) as writer:
-        writer.append(rows)
-        writer.publish(ABOUT)
-    return MappedDataset.open(StoredDataset.open("mine", root), "train"), Dataset.from_rows(**rows)
+    return OnDiskDataset.open(write_dataset(root, rows, validation=0), "train"), Dataset.from_rows(**rows)
 
 
 def assert_equal(found, expected):
@@ -59,6 +50,7 @@ def test_it_is_the_same_dataset(both):
     assert mapped.size == memory.size == sum(LENGTHS)
     assert mapped.spec == memory.spec
     assert mapped.fingerprint() == memory.fingerprint()
+    assert mapped.on_device is None
     assert_equal(mapped.take(np.arange(mapped.size)), memory.take(jnp.arange(memory.size)))
     assert_equal(mapped.sample(jax.random.key(3), BATCH), memory.sample(jax.random.key(3), BATCH))
 
@@ -69,26 +61,26 @@ def test_it_is_the_same_dataset(both):
     size=st.sampled_from([1, 3, 700, 1024, 5000]),
     count=st.integers(1, 2),
 )
-def test_every_page_of_the_rows_is_asked_for_once(tmp_path_factory, rows, size, count):
+def test_every_page_of_the_rows_is_requested_once(tmp_path_factory, rows, size, count):
     path = tmp_path_factory.mktemp("pages") / "array.npy"
     np.save(path, np.zeros((1000, size), np.uint8))
     pages = Pages(np.load(path, mmap_mode="r"))
-    asked = []
-    with mock.patch.object(os, "posix_fadvise", lambda file, *wish: asked.append(wish)):
-        pages.ask_for(np.asarray(rows), count)
+    requests = []
+    with mock.patch.object(os, "posix_fadvise", lambda file, *request: requests.append(request)):
+        pages.prefetch(np.asarray(rows), count)
     found = set()
-    for start, length, _ in asked:
+    for start, length, _ in requests:
         found |= set(range(start // mmap.PAGESIZE, -(-(start + length) // mmap.PAGESIZE)))
     bytes_of_rows = {128 + byte for row in rows for byte in (row * size, (row + count) * size - 1)}
     assert {byte // mmap.PAGESIZE for byte in bytes_of_rows} <= found
-    assert all(start % mmap.PAGESIZE == 0 and advice == os.POSIX_FADV_WILLNEED for start, _, advice in asked)
-    assert len(asked) <= len(rows)
+    assert all(start % mmap.PAGESIZE == 0 and advice == os.POSIX_FADV_WILLNEED for start, _, advice in requests)
+    assert len(requests) <= len(rows)
 
 
 def test_batches_do_not_depend_on_what_is_held_in_memory(both, root, monkeypatch):
     (mapped, memory), stored = both, StoredDataset.open("mine", root)
-    monkeypatch.setattr(mapped_module, "free_memory", lambda: 0)
-    small = MappedDataset(stored.arrays("train"), mapped.fingerprint())
+    monkeypatch.setattr(on_disk, "free_memory", lambda: 0)
+    small = OnDiskDataset(stored.arrays("train"), mapped.fingerprint())
     assert isinstance(small.stored["reward"], np.memmap)
     assert not isinstance(mapped.stored["reward"], np.memmap)
     assert_equal(small.take(np.arange(mapped.size)), memory.take(jnp.arange(memory.size)))
@@ -97,15 +89,15 @@ def test_batches_do_not_depend_on_what_is_held_in_memory(both, root, monkeypatch
 def test_pictures_on_disk_are_those_in_memory(tmp_path):
     rows = random_rows(LENGTHS)
     rows["observation"] = np.random.default_rng(0).integers(0, 256, (len(rows["last"]), 8, 8, 3), np.uint8)
-    with DatasetWriter("mine", tmp_path, validation=0) as writer:
-        writer.append(rows)
-        writer.publish(ABOUT)
-    mapped = MappedDataset.open(StoredDataset.open("mine", tmp_path), "train")
+    mapped = OnDiskDataset.open(write_dataset(tmp_path, rows, validation=0), "train")
     memory = Dataset.from_rows(**rows)
     assert mapped.spec == memory.spec
     assert mapped.fingerprint() == memory.fingerprint()
     assert_equal(mapped.sample(jax.random.key(3), BATCH), memory.sample(jax.random.key(3), BATCH))
     assert mapped.some(10).spec == memory.spec
+    for call in (mapped.moments, lambda: mapped.standardised(Standardisation.identity(mapped.spec))):
+        with pytest.raises(InputError, match="images cannot be standardised"):
+            call()
 
 
 def drawn_in_training(memory, key, step):
@@ -163,7 +155,10 @@ def test_observations_are_standardised_as_they_are_read(both):
     np.testing.assert_allclose(mean, memory.observation.mean(0), atol=1e-6)
     np.testing.assert_allclose(deviation, memory.observation.std(0), atol=1e-6)
     index = np.arange(mapped.size)
-    assert_equal(mapped.standardised(mean, deviation).take(index), memory.standardised(mean, deviation).take(index))
+    standardisation = Standardisation.from_moments(mean, deviation, 0.3)
+    found, expected = mapped.standardised(standardisation), memory.standardised(standardisation)
+    assert_equal(found.take(index), expected.take(index))
+    assert_equal(found.leading(10).take(index[:7]), expected.take(index[:7]))
 
 
 def test_some_transitions_in_memory_are_those_of_the_file(both):
@@ -181,7 +176,7 @@ def test_some_transitions_in_memory_are_those_of_the_file(both):
 def test_the_first_trajectories_in_memory_are_whole(both):
     mapped, memory = both
     for rows, size in ((1, 7), (10, 8), (40, 8), (41, 38), (10_000, sum(LENGTHS))):
-        found = mapped.first(rows)
+        found = mapped.leading(rows)
         assert found.size == size
         assert_equal(found.take(jnp.arange(size - 1)), memory.take(jnp.arange(size - 1)))
         assert found.last[-1]

@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toys import random_rows, tiny_task
+from toys import random_rows
 
 from drol.data.dataset import Dataset
-from drol.data.trajectories import split, spread, trajectories_of
-from drol.errors import InputError
+from drol.data.trajectories import Part, spread, trajectories_of
 
 LENGTHS = st.lists(st.integers(1, 6), min_size=1, max_size=5)
 
@@ -50,23 +49,8 @@ def test_spread_numbers_are_different_in_order_and_reach_both_ends(size, count):
         assert (found[0], found[-1]) == (0, size - 1)
 
 
-def test_validation_data_is_what_is_held_out():
-    task = tiny_task()
-    reference, held_out, unseen = split(task)
-    assert unseen
-    assert reference.dataset is task.train
-    assert held_out.dataset is task.validation
-    assert (reference.transitions, held_out.transitions) == ((0, 200), (0, 30))
-
-
-def test_without_validation_data_the_last_trajectories_are_tested_against_the_others():
-    reference, held_out, unseen = split(tiny_task(validation=None))
-    assert not unseen
-    assert (reference.transitions, held_out.transitions) == ((0, 150), (150, 200))
-    np.testing.assert_array_equal(held_out.spread(5), [150, 162, 174, 187, 199])
-
-
-def test_a_single_trajectory_cannot_be_split():
-    task = tiny_task(validation=None, train=Dataset.from_rows(**random_rows([20])))
-    with pytest.raises(InputError, match="the data of toy is one trajectory without validation data"):
-        split(task)
+def test_a_part_knows_its_transitions():
+    dataset = Dataset.from_rows(**random_rows([50, 100, 50]))
+    part = Part(dataset, trajectories_of(dataset), 2, 3)
+    assert part.transitions == (150, 200)
+    np.testing.assert_array_equal(part.spread(5), [150, 162, 174, 187, 199])

@@ -11,7 +11,6 @@ from toys import SPEC, random_rows, tiny_task
 from drol.algorithms.base import Algorithm, hyperparameter
 from drol.data.dataset import Dataset
 from drol.data.standardisation import Standardisation
-from drol.data.trajectories import split
 from drol.evaluation import fitted_q
 from drol.evaluation.fitted_q import (
     bootstrap_interval,
@@ -22,6 +21,7 @@ from drol.evaluation.fitted_q import (
     policy_values,
     prepare,
 )
+from drol.evaluation.held_out import split
 from drol.policy import Policy
 
 DISCOUNT = 0.8

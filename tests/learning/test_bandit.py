@@ -11,10 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from toys import draw_actions, train_states
 
 from drol.algorithms import ALGORITHMS
 from drol.data.dataset import Dataset
-from drol.paper.argument.bandit import draw_actions, train
 
 BETTER = np.asarray([0.7, 0.0])
 POORER = 0.7 * np.asarray([np.cos(2 * np.pi / 3), np.sin(2 * np.pi / 3)])
@@ -103,7 +103,7 @@ def test_the_problem_is_what_its_description_says():
 def test_every_method_reaches_its_known_answer(name, dataset):
     hyperparameters, answer, value = ANSWERS[name]
     algorithm = build(name, **hyperparameters)
-    states = train(algorithm, dataset, (0,), UPDATES)
+    states = train_states(algorithm, dataset, (0,), UPDATES)
     state = jax.tree.map(lambda array: array[0], states)
     actions = draws_of(algorithm, states)
     assert np.linalg.norm(actions.mean(0) - answer) < 0.1
@@ -128,6 +128,6 @@ def test_every_method_reaches_its_known_answer(name, dataset):
 @pytest.mark.parametrize(("name", "heavy"), [("drol", {"bc_weight": 30.0}), ("fql", {"alpha": 30.0})])
 def test_a_heavy_weight_on_the_data_keeps_both_modes(name, heavy, dataset):
     algorithm = build(name, **heavy)
-    actions = draws_of(algorithm, train(algorithm, dataset, (0,), UPDATES))
+    actions = draws_of(algorithm, train_states(algorithm, dataset, (0,), UPDATES))
     assert share_near(actions, BETTER) > 0.06  # of draws anywhere in the box 0.05 would be near each
     assert share_near(actions, POORER) > 0.12

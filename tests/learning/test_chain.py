@@ -11,10 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from toys import draw_actions, train_states
 
 from drol.algorithms import ALGORITHMS
 from drol.data.dataset import Dataset
-from drol.paper.argument.bandit import draw_actions, train
 
 SMALL = {"hidden_sizes": (64, 64), "batch_size": 128, "learning_rate": 1e-3, "target_rate": 0.05, "discount": 0.9}
 ACTION = np.asarray([[0.5, 0.5], [-0.5, 0.5], [0.5, -0.5], [-0.5, -0.5], [0.0, 0.6], [0.6, 0.0]])
@@ -54,7 +54,7 @@ def dataset():
 def test_every_method_finds_the_actions_and_the_values_of_a_chain(name, dataset):
     settings = {key: value for key, value in SMALL.items() if name != "bc" or key not in ("target_rate", "discount")}
     algorithm = ALGORITHMS[name](**settings, **HELD[name])
-    states = train(algorithm, dataset, (0,), 1_600)
+    states = train_states(algorithm, dataset, (0,), 1_600)
     actions = np.asarray(draw_actions(algorithm, states.policy, jnp.eye(6), 400))[0]  # [state, draw, 2]
     np.testing.assert_allclose(actions.mean(1), ACTION, atol=0.1)
     if name == "bc":

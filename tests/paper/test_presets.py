@@ -1,41 +1,16 @@
-"""The settings against values copied by hand from the tables."""
+"""What presets give. That the numbers are those of the tables is tested in test_hyperparameters.py."""
 
 import dataclasses
 
 import pytest
 
 from drol.algorithms import ALGORITHMS
+from drol.algorithms.drol import DROL
 from drol.errors import InputError
-from drol.paper.presets import METHODS, PRESETS, TASKS, Settings, family_rows, task_settings
+from drol.paper.presets import LAPTOP, METHODS, PRESETS, TASKS, Settings, family_rows, settings, task_settings
 from drol.runs.config import RunConfig
 
 MAZES = ("umaze", "umaze-diverse", "medium-play", "medium-diverse", "large-play", "large-diverse")
-
-# Row of the DROL paper's table: alpha, K of DROL*, gamma, q_agg, a task of it.
-DROL_ROWS = [
-    (0.03, 1, 0.995, "min", "antmaze-giant-navigate-singletask-task1-v0"),
-    (0.03, 16, 0.995, "min", "antmaze-large-navigate-singletask-task5-v0"),
-    (0.1, 4, 0.995, "mean", "antsoccer-arena-navigate-singletask-task4-v0"),
-    (0.3, 16, 0.995, "mean", "humanoidmaze-medium-navigate-singletask-v0"),
-    (0.3, 4, 0.995, "mean", "humanoidmaze-large-navigate-singletask-task2-v0"),
-    (10, 16, 0.99, "mean", "cube-single-play-singletask-v0"),
-    (3, 64, 0.99, "mean", "cube-double-play-singletask-task3-v0"),
-    (3, 64, 0.99, "mean", "scene-play-singletask-task2-v0"),
-    (0.3, 32, 0.99, "mean", "puzzle-3x3-play-singletask-task4-v0"),
-    (10, 64, 0.99, "mean", "puzzle-4x4-play-singletask-task1-v0"),
-    (0.3, 16, 0.99, "mean", "antmaze-umaze-v2"),
-    (0.1, 16, 0.99, "mean", "antmaze-umaze-diverse-v2"),
-    (0.1, 16, 0.99, "mean", "antmaze-medium-play-v2"),
-    (0.1, 16, 0.99, "mean", "antmaze-medium-diverse-v2"),
-    (0.03, 16, 0.99, "mean", "antmaze-large-play-v2"),
-    (0.03, 16, 0.99, "mean", "antmaze-large-diverse-v2"),
-    (1, 4, 0.99, "min", "pen-human-v1"),
-    (1, 16, 0.99, "min", "pen-cloned-v1"),
-    (1, 16, 0.99, "min", "pen-expert-v1"),
-    *((10, 8, 0.99, "min", f"door-{data}-v1") for data in ("human", "cloned", "expert")),
-    *((3, 16, 0.99, "min", f"hammer-{data}-v1") for data in ("human", "cloned", "expert")),
-    *((10, 32, 0.99, "min", f"relocate-{data}-v1") for data in ("human", "cloned", "expert")),
-]
 
 # Where the official commands differ: task, preset, hyperparameter, printed, official.
 DIFFERENCES = [
@@ -49,66 +24,12 @@ DIFFERENCES = [
     ("hammer-expert-v1", "released-tuned", "num_candidates", 16, 8),
 ]
 
-WIDE, NARROW = (512,) * 4, (256,) * 4
-BASELINES = [
-    ("antmaze-large-navigate-singletask-v0", "fql", {"alpha": 10, "discount": 0.99, "q_aggregation": "min"}),
-    ("puzzle-4x4-play-singletask-task3-v0", "fql", {"alpha": 1000, "discount": 0.99, "q_aggregation": "mean"}),
-    ("relocate-human-v1", "fql", {"alpha": 10000, "discount": 0.99, "q_aggregation": "min"}),
-    ("antmaze-giant-navigate-singletask-v0", "fbrac", {"alpha": 10, "discount": 0.995, "q_aggregation": "min"}),
-    ("antmaze-large-play-v2", "fbrac", {"alpha": 1, "discount": 0.99, "q_aggregation": "mean"}),
-    ("door-expert-v1", "fawac", {"alpha": 3, "discount": 0.99, "q_aggregation": "min"}),
-    ("scene-play-singletask-v0", "deflow", {"target_divergence": 0.001, "discount": 0.99, "q_aggregation": "mean"}),
-    ("antmaze-medium-play-v2", "deflow", {"target_divergence": 0.015, "discount": 0.99, "q_aggregation": "mean"}),
-    (
-        "cube-double-play-singletask-task1-v0",
-        "sorl",
-        {"q_weight": 50, "discount": 0.99, "q_aggregation": "mean", "act_steps": 8},
-    ),
-    (
-        "antsoccer-arena-navigate-singletask-v0",
-        "ifql",
-        {"num_samples": 64, "discount": 0.995, "expectile": 0.9, "hidden_sizes": WIDE},
-    ),
-    ("door-cloned-v1", "ifql", {"num_samples": 128, "discount": 0.99, "expectile": 0.9}),
-    (
-        "cube-double-play-singletask-v0",
-        "iql",
-        {"alpha": 0.3, "discount": 0.99, "expectile": 0.9, "hidden_sizes": NARROW},
-    ),
-    (
-        "humanoidmaze-large-navigate-singletask-v0",
-        "iql",
-        {"alpha": 10, "discount": 0.995, "expectile": 0.9, "hidden_sizes": WIDE},
-    ),
-    ("pen-cloned-v1", "iql", {"alpha": 3, "discount": 0.99, "expectile": 0.8}),
-    (
-        "cube-single-play-singletask-v0",
-        "rebrac",
-        {"actor_bc_weight": 1, "critic_bc_weight": 0, "discount": 0.99},
-    ),
-    ("antmaze-medium-play-v2", "rebrac", {"actor_bc_weight": 0.001, "critic_bc_weight": 0.0005, "discount": 0.999}),
-    ("hammer-cloned-v1", "rebrac", {"actor_bc_weight": 0.1, "critic_bc_weight": 0.5, "discount": 0.99}),
-    ("scene-play-singletask-v0", "bc", {"hidden_sizes": WIDE}),
-    ("pen-human-v1", "bc", {}),
-]
-
 
 def test_the_tasks_are_those_of_the_paper():
     assert len(TASKS) == len(set(TASKS)) == 68
     assert sum("singletask" in task for task in TASKS) == 50
     assert {f"antmaze-{maze}-v2" for maze in MAZES} <= set(TASKS)
     assert set(METHODS) <= set(ALGORITHMS)
-
-
-@pytest.mark.parametrize(("alpha", "tuned", "discount", "aggregation", "task"), DROL_ROWS)
-def test_drol_as_printed(alpha, tuned, discount, aggregation, task):
-    for preset, candidates in (("paper", 16), ("paper-tuned", tuned)):
-        assert task_settings(task, "drol", preset).hyperparameters == {
-            "bc_weight": alpha,
-            "num_candidates": candidates,
-            "discount": discount,
-            "q_aggregation": aggregation,
-        }
 
 
 def test_drol_as_released_differs_only_where_the_commands_do():
@@ -130,10 +51,11 @@ def test_both_presets_of_a_difference_say_so():
     assert notes == [(), (f"drol: {words}",), (), (f"drol: {words}",)]
 
 
-@pytest.mark.parametrize(("task", "algorithm", "expected"), BASELINES)
-def test_baselines_under_every_preset(task, algorithm, expected):
-    for preset in PRESETS:
-        assert task_settings(task, algorithm, preset).hyperparameters == expected
+def test_baselines_are_the_same_under_every_preset():
+    for task in TASKS:
+        for algorithm in METHODS[1:]:
+            printed = task_settings(task, algorithm)
+            assert all(task_settings(task, algorithm, preset) == printed for preset in PRESETS)
 
 
 @pytest.mark.parametrize("algorithm", METHODS)
@@ -228,10 +150,30 @@ def test_an_algorithm_that_is_not_in_the_paper_has_no_settings(monkeypatch):
 
 
 def test_wrong_names_are_answered_with_what_there_is():
-    with pytest.raises(InputError, match=r"'laptop'; it must be one of paper, paper-tuned, released, released-tuned"):
-        task_settings("pen-human-v1", "drol", "laptop")
+    with pytest.raises(InputError, match=r"'papr'; it must be one of paper, paper-tuned, released, released-tuned"):
+        task_settings("pen-human-v1", "drol", "papr")
     with pytest.raises(InputError, match="did you mean drol"):
-        task_settings("pen-human-v1", "droll")
+        settings("pen-human-v1", "droll")
+    with pytest.raises(InputError, match="unknown task 'pen-humam-v1'; did you mean pen-human-v1"):
+        settings("pen-humam-v1")
+    with pytest.raises(InputError, match="unknown setting 'bc_wieght'; did you mean bc_weight"):
+        settings("pen-human-v1", bc_wieght=3.0)
+
+
+def test_changes_win_over_the_preset_and_the_preset_over_defaults():
+    config = settings("pen-human-v1", "drol", "paper-tuned", bc_weight=7.0, seeds=(4, 5))
+    assert config == RunConfig(
+        DROL(bc_weight=7.0, num_candidates=4, q_aggregation="min"), "pen-human-v1", seeds=(4, 5), steps=500_000
+    )
+    assert settings(algorithm=DROL) == RunConfig(DROL())  # a class is as good as a name; a task without a row
+
+
+def test_the_laptop_preset_has_small_networks_for_every_method():
+    for name, kind in ALGORITHMS.items():
+        config = settings(algorithm=name, preset=LAPTOP, steps=9)
+        assert type(config.algorithm) is kind
+        assert config.algorithm.to_dict()["hidden_sizes"] == (128,) * 3
+        assert (config.steps, config.observation_scale) == (9, 4.0)
 
 
 def test_family_rows_cover_every_task_once():

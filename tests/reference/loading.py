@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from drol.algorithms import ALGORITHMS, deflow, drol, fawac, fbrac, fql, ifql, sorl
+from drol.algorithms import ALGORITHMS, deflow, fawac, fbrac, fql, ifql, rebrac, routing, sorl
 from drol.networks.critics import QEnsemble
 from drol.networks.mlp import MLP
 from drol.types import Spec, Transition
@@ -49,7 +49,7 @@ METHODS = {
             "actor_aggregation": "actor_q_agg", "normalise_q": "normalize_q_loss", **COMMON,
         },
         {"actor": online("actor"), **CRITICS},
-        lambda draw: (drol.Draws(draw["latent"], draw["next_latent"]),),
+        lambda draw: (routing.Draws(draw["latent"], draw["next_latent"]),),
         {"actor_loss": "actor_loss", "routed_bc_loss": "bc_loss", "actor_q": "q", **BELLMAN},
     ),
     "fql": Method(
@@ -88,7 +88,7 @@ METHODS = {
             "actor": lambda state: state.networks.network.actor, "critic": lambda state: state.networks.network.critic,
             "target_actor": lambda state: state.target.actor, "target_critic": lambda state: state.target.critic,
         },
-        lambda draw: (jnp.asarray(draw["next_noise"]),),
+        lambda draw: (rebrac.Draws(draw["next_noise"]),),
         BELLMAN,
     ),
     "deflow": Method(
@@ -115,7 +115,12 @@ METHODS = {
             **COMMON,
         },
         {"flow": online("flow"), "value": online("value"), **CRITICS},
-        lambda draw: (fawac.Draws(draw["flow_x0"], draw["flow_t"], draw["next_noise"], draw["next_noise"]),),
+        lambda draw: (
+            fawac.Draws(
+                flow_noise=draw["flow_x0"], flow_time=draw["flow_t"], noise=draw["next_noise"],  # which it does not use
+                next_noise=draw["next_noise"],
+            ),
+        ),
         {"actor_loss": "actor_loss", "value_loss": "value_loss", **BELLMAN},
     ),
     "sorl": Method(
@@ -151,8 +156,7 @@ class Problem:
     draws: list[tuple]
 
     def step(self, state: Any, draws: tuple) -> tuple[Any, dict]:
-        function = getattr(self.algorithm, "step", None) or self.algorithm.update_with
-        return jax.jit(function)(state, self.batch, *draws)
+        return jax.jit(self.algorithm.step)(state, self.batch, *draws)
 
     def metrics(self, number: int) -> dict[str, float]:
         return json.loads(str(self.reference[f"metrics/{number}"]))

@@ -1,12 +1,11 @@
 """What DROL's stored numbers say beyond its losses: routing and the diagnostics."""
 
-import jax
 import numpy as np
 import pytest
 from reference.loading import VARIANTS, load
 
-from drol.algorithms.drol import DROL
 from drol.algorithms.parts import clip
+from drol.algorithms.routing import candidate_diagnostics
 
 
 @pytest.fixture(params=[name for name in VARIANTS if name.startswith("drol")])
@@ -28,13 +27,8 @@ def test_candidates_winner_and_target_agree(problem):
 
 def test_diagnostics_agree(problem):
     (draws,) = problem.draws[0]
-
-    class SameDraws(DROL):
-        def draw(self, batch, key):
-            return draws
-
-    algorithm = SameDraws(**problem.algorithm.to_dict())
-    metrics = algorithm.diagnose(problem.state, problem.batch, jax.random.key(0))
+    candidates = clip(problem.state.actor.network.candidates(problem.batch.observation, draws.latent))
+    metrics = candidate_diagnostics(candidates, problem.batch.action)
     expected = problem.metrics(1)
     for ours, theirs in {
         "routed_bc_loss": "min_d2",

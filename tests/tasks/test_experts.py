@@ -1,26 +1,14 @@
-import itertools
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_experts import random_arrays
+from shared_files import expert_weights
 
 from drol.errors import InputError
 from drol.tasks.experts import Expert, make_expert, read_expert, rename_layers, save_expert
-
-WALKER = Path(os.environ.get("DROL_SHARED", Path(__file__).parents[3] / "shared")) / "data/experts/d4rl_ant_walker.npz"
-
-
-def random_arrays(sizes, seed=0):
-    generator = np.random.default_rng(seed)
-    arrays = {}
-    for layer, shape in enumerate(itertools.pairwise(sizes)):
-        arrays[f"kernel_{layer}"] = generator.normal(size=shape).astype(np.float32) / np.sqrt(shape[0])
-        arrays[f"bias_{layer}"] = generator.normal(size=shape[1]).astype(np.float32)
-    return arrays
 
 
 def expert_of(arrays, **settings) -> Expert:
@@ -51,11 +39,11 @@ def test_the_action_is_that_of_the_layers(sizes, activation):
 def test_a_walker_sees_its_state_without_the_position_and_a_scaled_direction():
     expert = expert_of({"kernel_0": np.eye(5, dtype=np.float32), "bias_0": np.zeros(5, np.float32)}, output="none")
     state, direction = np.array([100.0, 200, 1, 2, 3]), np.array([0.6, 0.8])
-    np.testing.assert_allclose(expert.walk(state, direction), [1, 2, 3, 6, 8])
+    np.testing.assert_allclose(expert.walking_action(state, direction), [1, 2, 3, 6, 8])
     own = expert_of(
         {"kernel_0": np.eye(5, dtype=np.float32), "bias_0": np.zeros(5, np.float32)}, output="none", input="observation"
     )
-    np.testing.assert_allclose(own.walk(state, direction), state)
+    np.testing.assert_allclose(own.walking_action(state, direction), state)
 
 
 def test_a_dribbler_sees_no_absolute_position():
@@ -64,7 +52,7 @@ def test_a_dribbler_sees_no_absolute_position():
         output="none",
         input="ogbench-ball",
     )
-    seen = expert.dribble(np.arange(42.0), np.array([-1.0, -2]), np.array([-3.0, -4]))
+    seen = expert.dribbling_action(np.arange(42.0), np.array([-1.0, -2]), np.array([-3.0, -4]))
     assert not {0, 1, 15, 16} & set(seen)
     assert list(seen[-4:]) == [-1, -2, -3, -4]
     assert list(seen[:13]) == list(range(2, 15))
@@ -177,22 +165,21 @@ def test_actions_are_drawn_about_the_action_with_the_deviation_of_the_policy():
     np.testing.assert_allclose(drawn.std(0), [0.1, 2.0], rtol=0.05)
 
 
-@pytest.mark.skipif(not WALKER.is_file(), reason="the walker of D4RL is not here")
 def test_the_walker_of_d4rl_goes_where_it_is_told():
     import dataclasses
 
     from drol.tasks.experts import read_arrays
-    from drol.tasks.ogbench.collecting.mazes import walk
+    from drol.tasks.ogbench.collecting.mazes import play_maze
     from drol.tasks.ogbench.collecting.recipes import RECIPES
     from drol.tasks.ogbench.environment import make_ogbench
 
-    walker = expert_of(rename_layers(read_arrays(WALKER)))
+    walker = expert_of(rename_layers(read_arrays(expert_weights("d4rl_ant_walker"))))
     assert (walker.input_size, walker.action_size) == (29, 8)
     recipe = dataclasses.replace(RECIPES["antmaze-medium-stitch-v0"], rows=150)
     environment = make_ogbench(recipe.environment)
     distances = []
     for number in range(3):
-        path = walk(environment, np.random.SeedSequence((0, number)), recipe, walker)["qpos"][:, :2]
+        path = play_maze(environment, np.random.SeedSequence((0, number)), recipe, walker)["qpos"][:, :2]
         distances.append(np.linalg.norm(path[-1] - path[0]))
     environment.close()
     assert np.mean(distances) > 4  # a cell of the maze

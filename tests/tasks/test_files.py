@@ -3,7 +3,7 @@ import pytest
 from step_files import flat_steps, write_npz
 
 from drol.data.dataset import Dataset
-from drol.data.on_disk import MappedDataset
+from drol.data.on_disk import OnDiskDataset
 from drol.data.store.importing import import_files
 from drol.errors import InputError
 from drol.tasks import files, load_task
@@ -18,7 +18,8 @@ def stored(tmp_path, monkeypatch):
 
 
 def test_an_imported_dataset_is_a_task_without_an_environment(stored):
-    assert files.task_names() == ["files/mine"]
+    assert files.SOURCE.task_names() == ["files/mine"]
+    assert files.SOURCE.make_environment("files/mine") is None
     task = load_task("files/mine")
     assert isinstance(task.train, Dataset)
     assert task.make_environment is None
@@ -33,18 +34,18 @@ def test_what_does_not_fit_in_memory_stays_on_disk(stored, monkeypatch):
     in_memory = load_task("files/mine").train
     monkeypatch.setattr(files, "free_memory", lambda: 1000)
     train = load_task("files/mine").train
-    assert isinstance(train, MappedDataset)
+    assert isinstance(train, OnDiskDataset)
     assert train.fingerprint() == in_memory.fingerprint()
     np.testing.assert_array_equal(train.take(np.arange(9)).reward, in_memory.take(np.arange(9)).reward)
 
 
 def test_datasets_are_listed_even_if_damaged(stored):
-    (entry,) = files.datasets()
+    (entry,) = files.SOURCE.datasets()
     assert entry.present
     assert entry.transitions == stored.manifest["splits"]["train"]["transitions"]
     assert (entry.observation, entry.action) == ("3", 2)
     (stored.folder / "dataset.json").write_text("{}")
-    (entry,) = files.datasets()
+    (entry,) = files.SOURCE.datasets()
     assert (entry.name, entry.transitions) == ("files/mine", None)
 
 
@@ -58,7 +59,9 @@ def test_damage_is_found_before_training(stored):
 
 
 def test_unknown_names_and_another_dataset_are_refused(stored, tmp_path):
-    with pytest.raises(InputError, match=r"unknown task 'files/../mine'"):
+    with pytest.raises(InputError, match=r"unknown task 'files/../mine'; did you mean files/mine\?"):
         load_task("files/../mine")
+    with pytest.raises(InputError, match="`drol data import` makes one of your own files"):
+        load_task("files/yours")
     with pytest.raises(InputError, match="names its data itself; leave --dataset"):
         load_task("files/mine", tmp_path / "steps.npz")

@@ -11,8 +11,16 @@ from toys import SPEC, TINY, random_rows
 from drol.algorithms.base import Algorithm, hyperparameter
 from drol.algorithms.drol import DROL
 from drol.data.dataset import Dataset
-from drol.training import compiled
-from drol.training.compiled import diagnose_seeds, init_seeds, seed_keys, train_chunk, zero_totals
+from drol.training.compiled import (
+    DIAGNOSTICS,
+    EXPLORATION,
+    VALIDATION,
+    diagnose_seeds,
+    init_seeds,
+    seed_keys,
+    train_chunk,
+    zero_totals,
+)
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -33,7 +41,7 @@ class Tally(Algorithm):
         state = {"sum": state["sum"] + self.rate, "key": jax.random.key_data(key)}
         return state, {"one": jnp.ones(()), "reward": batch.reward.mean()}
 
-    def act(self, policy, observation, key, best_of=1):
+    def act(self, policy, observation, key, best_of=None):
         raise NotImplementedError
 
 
@@ -55,16 +63,6 @@ def train(algorithm, dataset, seeds, cuts):
         states, totals = train_chunk(algorithm, states, totals, dataset, keys, first, last)
         first = last + 1
     return states, totals
-
-
-def test_an_algorithm_that_multiplies_in_half_precision_is_compiled_for_it(monkeypatch):
-    assert compiled.compiler_options(half_precision=True) != compiled.compiler_options()
-    asked = []
-    monkeypatch.setattr(compiled, "compiler_options", lambda half_precision: asked.append(half_precision) or {})
-    add_one = compiled.fast_jit()(lambda algorithm, number: number + 1)
-    for precision in ("float32", "bfloat16", "bfloat16"):
-        assert add_one(dataclasses.replace(TINY, routing_precision=precision), 1) == 2
-    assert asked == [False, True]
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +138,7 @@ def test_another_float_or_number_of_updates_compiles_nothing(dataset):
 @pytest.mark.parametrize("field", dataclasses.fields(DROL), ids=lambda field: field.name)
 def test_floats_of_drol_are_data_and_all_else_is_part_of_the_program(field):
     changed = {
-        float: lambda value: value + 0.25,
+        float: lambda value: value / 2,
         int: lambda value: value + 1,
         bool: lambda value: not value,
         str: lambda value: next(each for each in field.metadata["choices"] if each != value),
@@ -154,9 +152,26 @@ def test_floats_of_drol_are_data_and_all_else_is_part_of_the_program(field):
 def test_diagnostics_are_for_each_seed_and_follow_from_the_step(dataset, trained):
     states, _ = trained
     keys = seed_keys(SEEDS)
-    first, again, later = (diagnose_seeds(TINY, states, dataset, keys, step) for step in (24, 24, 25))
+    first, again, later = (diagnose_seeds(TINY, states, dataset, keys, step, DIAGNOSTICS) for step in (24, 24, 25))
     assert first["routed_bc_loss"].shape == (3,)
     assert len(set(np.asarray(first["routed_bc_loss"]).tolist())) == 3
     jax.tree.map(np.testing.assert_array_equal, first, again)
     assert not np.array_equal(first["routed_bc_loss"], later["routed_bc_loss"])
     assert eqx.tree_equal(jax.tree.structure(first), jax.tree.structure(later))
+
+
+def test_no_key_is_used_twice():
+    """The two keys of an update, of exploration and of the two diagnostics differ, for neighbouring steps too."""
+    key, found = jax.random.key(3), []
+    for step in range(1, 6):
+        own = jax.random.fold_in(key, step)
+        purposes = [jax.random.fold_in(own, purpose) for purpose in (EXPLORATION, DIAGNOSTICS, VALIDATION)]
+        diagnosed = [each for purpose in purposes[1:] for each in jax.random.split(purpose)]
+        found += [jax.random.key_data(each).tolist() for each in (own, *jax.random.split(own), *purposes, *diagnosed)]
+    assert len({tuple(each) for each in found}) == len(found) == 50
+
+
+def test_validation_draws_another_batch_than_the_diagnostics_of_training(dataset, trained):
+    states, _ = trained
+    both = [diagnose_seeds(TINY, states, dataset, seed_keys(SEEDS), 24, each) for each in (DIAGNOSTICS, VALIDATION)]
+    assert not np.array_equal(both[0]["routed_bc_loss"], both[1]["routed_bc_loss"])

@@ -6,12 +6,12 @@ import pytest
 from toys import TINY, random_rows, tiny_config, tiny_task
 
 from drol.data.dataset import Dataset
-from drol.data.on_disk import MappedDataset
+from drol.data.on_disk import OnDiskDataset
 from drol.runs.directory import RunDirectory
 from drol.training import updates
 from drol.training.compiled import init_seeds, seed_keys, zero_totals
 from drol.training.placement import place
-from drol.training.trainer import train
+from drol.training.train import train
 from drol.training.updates import Updates
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -20,9 +20,9 @@ ROWS = random_rows([50, 100, 50])
 MEMORY = Dataset.from_rows(**ROWS)
 
 
-def mapped() -> MappedDataset:
+def on_disk() -> OnDiskDataset:
     rows = ROWS | {"action": np.asarray(MEMORY.action)}
-    return MappedDataset({name: np.asarray(array) for name, array in rows.items()}, MEMORY.fingerprint())
+    return OnDiskDataset({name: np.asarray(array) for name, array in rows.items()}, MEMORY.fingerprint())
 
 
 def run(dataset, stretches, seeds):
@@ -38,9 +38,9 @@ def run(dataset, stretches, seeds):
 
 @pytest.mark.parametrize("seeds", [(3,), (0, 7)])
 def test_data_on_disk_trains_as_data_in_memory(monkeypatch, seeds):
-    monkeypatch.setattr(updates, "BATCHES", 4)
+    monkeypatch.setattr(updates, "BATCHES_AT_ONCE", 4)
     expected = run(MEMORY, [(1, 11)], seeds)
-    found = run(mapped(), [(1, 3), (4, 9), (10, 11)], seeds)  # stretches that end inside what was read, and across it
+    found = run(on_disk(), [(1, 3), (4, 9), (10, 11)], seeds)  # stretches that end inside what was read, and across it
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
@@ -49,11 +49,11 @@ def test_a_run_on_disk_can_be_stopped_and_goes_on(tmp_path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     for path, steps in ((whole, [12]), (parts, [5, 12])):
         for count in steps:
-            task = tiny_task(environment=None, train=mapped(), validation=mapped())
+            task = tiny_task(environment=None, train=on_disk(), validation=on_disk())
             train(tiny_config(steps=count, standardise_observations=True), path, task, quiet=True)
     newest = "checkpoints/000000012/arrays.safetensors"
     assert (parts / newest).read_bytes() == (whole / newest).read_bytes()
-    assert RunDirectory(whole).read_metrics()[-1]["diagnostics/candidate_divergence"] > 0
+    assert RunDirectory(whole).read_metrics()[-1].values["diagnostics/candidate_divergence"] > 0
 
 
 def test_a_seed_learns_the_same_alone_and_beside_others():

@@ -1,11 +1,21 @@
-"""The algorithms by name; adding one is a file and a line here."""
+"""The algorithms by name: eleven that are here, and yours.
 
-import difflib
+One of your own is used in the same process after `register_algorithm`, and everywhere, the command line included, if
+the package that has it is installed and names it as an entry point of the group "drol.algorithms".
+"""
+
+import functools
+import re
+import warnings
+from collections.abc import Callable
+from importlib import metadata
+from typing import TypeVar, overload
 
 from drol.algorithms.base import Algorithm
 from drol.algorithms.bc import BC
 from drol.algorithms.deflow import DeFlow
 from drol.algorithms.drol import DROL
+from drol.algorithms.drol_equation import DROLEquation
 from drol.algorithms.fawac import FAWAC
 from drol.algorithms.fbrac import FBRAC
 from drol.algorithms.fql import FQL
@@ -13,10 +23,13 @@ from drol.algorithms.ifql import IFQL
 from drol.algorithms.iql import IQL
 from drol.algorithms.rebrac import ReBRAC
 from drol.algorithms.sorl import SORL
-from drol.errors import InputError
+from drol.errors import InputError, unknown_name
+
+Kind = TypeVar("Kind", bound=type[Algorithm])
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
     "drol": DROL,
+    "drol-equation": DROLEquation,
     "bc": BC,
     "iql": IQL,
     "rebrac": ReBRAC,
@@ -27,22 +40,91 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "sorl": SORL,
     "fql": FQL,
 }
+REGISTERED: dict[str, type[Algorithm]] = {}  # those of others
+ENTRY_POINTS = "drol.algorithms"  # the group under which an installed package names its algorithms
+
+
+@overload
+def register_algorithm(name: str) -> Callable[[Kind], Kind]: ...
+@overload
+def register_algorithm(name: str, kind: Kind) -> Kind: ...
+def register_algorithm(name, kind=None):
+    """Make an algorithm known by a name; without the class it is a decorator of it.
+
+    Args:
+        name: The name for `drol train --algorithm` and for the files of a run: letters, digits, - and _.
+        kind: The class, a subclass of `Algorithm`.
+
+    Returns:
+        The class, or the decorator: `@register_algorithm("mine")` above a class.
+    """
+    if kind is None:
+        return functools.partial(register_algorithm, name)
+    if not isinstance(kind, type) or not issubclass(kind, Algorithm):
+        raise InputError(f"{kind!r} cannot be registered as {name!r}; it must be a subclass of drol.Algorithm")
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+        raise InputError(f"the name of an algorithm is {name!r}; it must be made of letters, digits, - and _")
+    taken = (ALGORITHMS | REGISTERED).get(name, kind)
+    if taken is not kind:
+        raise InputError(f"the name {name!r} is taken by {taken.__module__}.{taken.__name__}; choose another one")
+    if name not in ALGORITHMS:
+        REGISTERED[name] = kind
+    return kind
+
+
+def known_algorithms() -> dict[str, type[Algorithm]]:
+    """Return every algorithm by its name: those that are here, then registered ones and those of installed packages."""
+    load_entry_points()
+    return ALGORITHMS | REGISTERED
+
+
+@functools.cache
+def load_entry_points() -> None:
+    """Register the algorithms of installed packages, once; warn of each that cannot be used.
+
+    All of them are imported, whatever is asked for: no name in a file of a run decides what is imported.
+    """
+    for entry in metadata.entry_points(group=ENTRY_POINTS):
+        try:
+            register_algorithm(entry.name, entry.load())
+        except Exception as error:  # whatever another package does wrong, ours go on
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            warnings.warn(f"the algorithm {entry.name!r} of {entry.value} was left out: {why}", stacklevel=2)
 
 
 def find_algorithm(name: str) -> type[Algorithm]:
-    """The algorithm of this name; an unknown name is answered with the nearest."""
-    if name not in ALGORITHMS:
-        nearest = difflib.get_close_matches(name, ALGORITHMS, 1, cutoff=0)[0]
-        raise InputError(f"unknown algorithm {name!r}; did you mean {nearest}? Known: {', '.join(ALGORITHMS)}")
-    return ALGORITHMS[name]
+    """Return the algorithm of this name; an unknown name is answered with the nearest."""
+    known = known_algorithms()
+    if name not in known:
+        raise unknown_name("algorithm", name, known, f"Known: {', '.join(known)}")
+    return known[name]
 
 
-def algorithm_name(algorithm: Algorithm) -> str:
-    """The name under which an algorithm is registered; one that is not is called by its class."""
-    for name, kind in ALGORITHMS.items():
-        if type(algorithm) is kind:
+def algorithm_name(algorithm: Algorithm | type[Algorithm]) -> str:
+    """Return the name of an algorithm, or of its class; one that is not registered is called by its class."""
+    kind = algorithm if isinstance(algorithm, type) else type(algorithm)
+    for name, known in known_algorithms().items():
+        if kind is known:
             return name
-    return type(algorithm).__name__
+    return kind.__name__
 
 
-__all__ = ["ALGORITHMS", "Algorithm", "algorithm_name", "find_algorithm"]
+__all__ = [
+    "ALGORITHMS",
+    "BC",
+    "DROL",
+    "FAWAC",
+    "FBRAC",
+    "FQL",
+    "IFQL",
+    "IQL",
+    "SORL",
+    "Algorithm",
+    "DROLEquation",
+    "DeFlow",
+    "ReBRAC",
+    "algorithm_name",
+    "find_algorithm",
+    "known_algorithms",
+    "register_algorithm",
+]

@@ -1,106 +1,137 @@
-"""What every algorithm is: hyperparameters that never change, and three pure functions."""
+"""What every algorithm is: hyperparameters that never change, and pure functions of states, batches and keys.
+
+Each algorithm writes `init`, `update` and `act`. It may replace `explore`, `critics` and `diagnose`, whose answers here
+fit most.
+"""
 
 import abc
 import dataclasses
-import difflib
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import equinox as eqx
 from jax import Array
 
-from drol.errors import InputError
+from drol.bounds import bounds, check_field
+from drol.errors import InputError, unknown_name
 from drol.types import Metrics, Spec, Transition
+
+# What the preset "laptop" of most algorithms is: networks that a laptop trains in minutes, and rates that suit them.
+SMALL: Mapping[str, Any] = {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3, "target_rate": 0.02}
 
 
 def hyperparameter(
     default: Any,
     description: str,
     minimum: float | None = None,
+    maximum: float | None = None,
     choices: tuple[Any, ...] | None = None,
 ) -> Any:
-    """A field of an algorithm: its default, the help text of its flag, and what it may be.
+    """Return a field of an algorithm: its default, the help text of its flag, and what it may be.
 
-    Floats are traced, so a new value does not compile again; everything else is a constant of the compiled program.
+    Args:
+        default: The default; its type is the type of the field. Floats are traced, so a new value does not compile
+            again; everything else is a constant of the compiled program.
+        description: The help text.
+        minimum: The smallest number that is allowed; of a tuple, for each entry.
+        maximum: The largest.
+        choices: All values that are allowed.
+
+    Returns:
+        The field, for the body of a class that derives from `drol.Algorithm`.
     """
-    metadata = {"description": description, "minimum": minimum, "choices": choices}
-    if isinstance(default, float):  # a whole number is turned into a float, so that 1 and 1.0 are the same run
-        return eqx.field(
-            default=default, converter=lambda value: float(value) if type(value) is int else value, metadata=metadata
-        )
+    metadata = bounds(description, minimum, maximum, choices)
+    if isinstance(default, float):
+        return eqx.field(default=default, converter=as_float, metadata=metadata)
     return eqx.field(default=default, static=True, metadata=metadata)
 
 
-class Algorithm(eqx.Module):
-    """Hyperparameters and `init`, `update`, `act`; a subclass is final and declares all of its fields itself."""
+def as_float(value: Any) -> Any:
+    """Turn a whole number into a float, so that 1 and 1.0 are the same run; leave anything else as it is."""
+    return float(value) if type(value) is int else value
 
-    draws_actions: ClassVar[bool] = True  # whether two actions for one observation differ, so that best-of-N has sense
+
+class Algorithm(eqx.Module):
+    """Hyperparameters, and the functions that train and act; a subclass is final and declares all of its fields itself.
+
+    The state that `init` makes and `update` changes is a tree of arrays. Its `policy` is the part that `act` needs.
+    """
+
+    draws_actions: ClassVar[bool] = (
+        True  # whether two actions for one observation differ, so that best-of-N makes sense
+    )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # name of a preset -> hyperparameters that differ
 
     batch_size: eqx.AbstractVar[int]  # transitions that an update takes
 
     @property
-    def half_precision(self) -> bool:
-        """Whether a part of the update multiplies in half precision; it is compiled for that then."""
-        return False
+    def default_best_of(self) -> int:
+        """Return how many actions `act` draws, of which the best one acts, when it is not told a number."""
+        return 1
 
     @abc.abstractmethod
     def init(self, key: Array, spec: Spec) -> Any:
-        """The state before the first update; its `policy` is the part that `act` needs."""
+        """Return the state before the first update."""
 
     @abc.abstractmethod
     def update(self, state: Any, batch: Transition, key: Array) -> tuple[Any, Metrics]:
-        """One update on one batch."""
+        """Return the state after one update on one batch, and the metrics of that update."""
 
     @abc.abstractmethod
-    def act(self, policy: Any, observation: Array, key: Array, best_of: int = 1) -> Array:
-        """One action in [-1, 1] for one observation; with `best_of` N, the best of N draws by the critic."""
+    def act(self, policy: Any, observation: Array, key: Array, best_of: int | None = None) -> Array:
+        """Return one action in [-1, 1] for one observation.
+
+        Args:
+            policy: The `policy` of a state.
+            observation: One observation, without a batch axis.
+            key: What the action is drawn with; a policy that draws nothing does not use it.
+            best_of: How many actions to draw, of which the one that the critics value most is returned. None is the
+                algorithm's own number. Each algorithm passes it through `check_best_of`.
+        """
 
     def explore(self, policy: Any, observation: Array, key: Array) -> Array:
-        """The action to take while training in an environment; a policy that draws nothing adds noise here."""
+        """Return the action to take while training in an environment; a policy that draws nothing adds noise here."""
         return self.act(policy, observation, key)
 
     def critics(self, policy: Any) -> Callable[[Array, Array], Array] | None:
-        """The `Q_j(s, a)` [ensemble, ...] that the policy carries, as functions of state and action; None if none."""
+        """Return the critics that a policy carries, or None if it carries none.
+
+        This is the only way to them for code outside the algorithm: how a policy stores its critics, and what else they
+        are told, is its own affair. They are a function of observations [..., *observation] and actions [..., action]
+        and return values [ensemble, ...].
+        """
         return getattr(policy, "critic", None)
 
     def diagnose(self, state: Any, batch: Transition, key: Array) -> Metrics:  # noqa: ARG002
-        """Figures that no update needs, computed on one batch when metrics are logged."""
+        """Return figures that no update needs, computed on one batch when metrics are logged."""
         return {}
+
+    def check_best_of(self, best_of: int | None) -> int:
+        """Return how many actions `act` has to draw; refuse a number that this algorithm cannot use."""
+        if best_of is None:
+            return self.default_best_of
+        if not isinstance(best_of, int) or isinstance(best_of, bool) or best_of < 1:
+            raise InputError(f"best_of is {best_of!r}; it must be a whole number, at least 1")
+        if best_of > 1 and not self.draws_actions:
+            raise InputError(
+                f"best_of is {best_of}, but {type(self).__name__} has one action for each observation; it must be 1"
+            )
+        return best_of
 
     def __check_init__(self) -> None:
         for field in dataclasses.fields(self):
-            check_hyperparameter(field, getattr(self, field.name))
+            check_field(field, getattr(self, field.name))
 
     def to_dict(self) -> dict[str, Any]:
+        """Return all hyperparameters by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The algorithm with these hyperparameters, as read from JSON; refuses names it does not have."""
+        """Return the algorithm with these hyperparameters, as read from JSON; refuse names that it does not have."""
         names = [field.name for field in dataclasses.fields(cls)]
         for name in values:
             if name not in names:
-                nearest = difflib.get_close_matches(name, names, 1)
-                hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(names)}"
-                raise InputError(f"{cls.__name__} has no hyperparameter {name!r}; {hint}")
+                raise unknown_name(f"hyperparameter of {cls.__name__}", name, names)
         built: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
         return cls(**built)
-
-
-def check_hyperparameter(field: dataclasses.Field, value: Any) -> None:
-    """Refuse a value of the wrong type, below the minimum or outside the choices of its field."""
-    kind = type(field.default)
-    allowed_types = (int, float) if kind is float else kind
-    if not isinstance(value, allowed_types) or (kind is not bool and isinstance(value, bool)):
-        raise InputError(f"{field.name} is {value!r}; it must be of type {kind.__name__}")
-    choices, minimum = field.metadata["choices"], field.metadata["minimum"]
-    if choices is not None and value not in choices:
-        raise InputError(f"{field.name} is {value!r}; it must be one of {', '.join(map(str, choices))}")
-    for number in value if isinstance(value, tuple) else (value,):
-        if isinstance(value, tuple) and type(number) is not int:
-            raise InputError(f"{field.name} is {value!r}; it must hold whole numbers")
-        if minimum is not None and not number >= minimum:
-            raise InputError(f"{field.name} is {value!r}; it must be at least {minimum}")
-    if value == ():
-        raise InputError(f"{field.name} is empty; it must hold at least one number")

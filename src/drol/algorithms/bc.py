@@ -9,15 +9,16 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jax import Array
 
-from drol.algorithms.base import Algorithm, hyperparameter
+from drol.algorithms.base import SMALL, Algorithm, hyperparameter
 from drol.algorithms.parts import Trainable, clip, descend, gaussian_log_density, trainable
 from drol.networks.actors import GaussianActor
 from drol.types import Metrics, Spec, Transition
 
 
-class BCState(eqx.Module):
+class State(eqx.Module):
     """Everything that learns."""
 
     actor: Trainable[GaussianActor]
@@ -30,35 +31,36 @@ class BCState(eqx.Module):
 class BC(Algorithm):
     """The mean action of the data: fast, and wrong where the data has several ways."""
 
-    learning_rate: float = hyperparameter(3e-4, "step size of Adam", minimum=0)
-    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam", minimum=0, maximum=1)
+    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
-        (512, 512, 512, 512), "widths of the hidden layers of the actor", minimum=1
+        (512, 512, 512, 512), "widths of the hidden layers of the actor", minimum=1, maximum=65536
     )
 
     draws_actions: ClassVar = False
-    presets: ClassVar = {"laptop": {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3}}
+    presets: ClassVar = {"laptop": {name: SMALL[name] for name in ("hidden_sizes", "learning_rate")}}
 
-    def init(self, key: Array, spec: Spec) -> BCState:
-        return BCState(trainable(GaussianActor(key, spec, self.hidden_sizes)))
+    def init(self, key: Array, spec: Spec) -> State:
+        return State(trainable(GaussianActor(key, spec, self.hidden_sizes)))
 
-    def update(self, state: BCState, batch: Transition, key: Array) -> tuple[BCState, Metrics]:  # noqa: ARG002
+    def update(self, state: State, batch: Transition, key: Array) -> tuple[State, Metrics]:  # noqa: ARG002
         return self.step(state, batch)
 
-    def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int = 1) -> Array:  # noqa: ARG002
+    def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int | None = None) -> Array:  # noqa: ARG002
+        self.check_best_of(best_of)
         return clip(policy(observation))
 
     def explore(self, policy: GaussianActor, observation: Array, key: Array) -> Array:
         mean = policy(observation)
         return clip(mean + jax.random.normal(key, mean.shape))
 
-    def step(self, state: BCState, batch: Transition) -> tuple[BCState, Metrics]:
-        """One update; nothing is drawn."""
+    def step(self, state: State, batch: Transition) -> tuple[State, Metrics]:
+        """Do one update; nothing is drawn."""
         actor, metrics = descend(state.actor, self.learning_rate, self.actor_loss, batch)
-        return BCState(actor), metrics
+        return State(actor), metrics
 
     def actor_loss(self, actor: GaussianActor, batch: Transition) -> tuple[Array, Metrics]:
         mean = actor(batch.observation)
         loss = -gaussian_log_density(mean, batch.action).mean()
-        error = jax.lax.square(mean - batch.action).mean()
-        return loss, {"actor_loss": loss, "squared_error": error}
+        squared_error = jnp.square(mean - batch.action).mean()
+        return loss, {"actor_loss": loss, "squared_error": squared_error}

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from drol.algorithms.base import Algorithm, hyperparameter
+from drol.algorithms.base import SMALL, Algorithm, hyperparameter
 from drol.algorithms.parts import (
     Trainable,
     aggregate,
@@ -35,7 +35,7 @@ from drol.networks.critics import QEnsemble
 from drol.types import Metrics, Spec, Transition
 
 
-class DeFlowPolicy(eqx.Module):
+class Policy(eqx.Module):
     """What `act` needs: the flow, its refinement, and the critic that chooses when more than one action is drawn."""
 
     flow: VectorField
@@ -43,7 +43,7 @@ class DeFlowPolicy(eqx.Module):
     critic: QEnsemble
 
 
-class DeFlowState(eqx.Module):
+class State(eqx.Module):
     """Everything that learns."""
 
     flow: Trainable[VectorField]
@@ -53,8 +53,8 @@ class DeFlowState(eqx.Module):
     target_critic: QEnsemble
 
     @property
-    def policy(self) -> DeFlowPolicy:
-        return DeFlowPolicy(self.flow.network, self.refinement.network, self.critic.network)
+    def policy(self) -> Policy:
+        return Policy(self.flow.network, self.refinement.network, self.critic.network)
 
 
 class Draws(eqx.Module):
@@ -70,35 +70,39 @@ class DeFlow(Algorithm):
     """A flow and a refinement of its samples, held to a budget by a learned multiplier."""
 
     target_divergence: float = hyperparameter(0.01, "delta, allowed mean squared refinement", minimum=0)
-    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0)
+    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
     q_aggregation: str = hyperparameter(
         "mean", "agg, how the target critics make one value in the Bellman target", choices=("mean", "min")
     )
     normalise_q: bool = hyperparameter(True, "divide Q in the actor loss by its mean magnitude over the batch")
-    initial_log_alpha: float = hyperparameter(1.0, "log of the multiplier alpha before training")
-    flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1)
-    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0)
-    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks and the multiplier", minimum=0)
-    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1)
+    initial_log_alpha: float = hyperparameter(
+        1.0, "log of the multiplier alpha before training", minimum=-20, maximum=20
+    )
+    flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1, maximum=1024)
+    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0, maximum=1)
+    learning_rate: float = hyperparameter(
+        3e-4, "step size of Adam, for all networks and the multiplier", minimum=0, maximum=1
+    )
+    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
-        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1
+        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
     )
 
-    presets: ClassVar = {"laptop": {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3, "target_rate": 0.02}}
+    presets: ClassVar = {"laptop": SMALL}
 
-    def init(self, key: Array, spec: Spec) -> DeFlowState:
+    def init(self, key: Array, spec: Spec) -> State:
         flow_key, refinement_key, critic_key = jax.random.split(key, 3)
         critic = QEnsemble(critic_key, spec, self.hidden_sizes)
         flow = VectorField(flow_key, spec, self.hidden_sizes)
         refinement = LatentActor(refinement_key, spec, self.hidden_sizes)
         log_alpha = jnp.asarray(self.initial_log_alpha, jnp.float32)
-        return DeFlowState(trainable(flow), trainable(refinement), trainable(log_alpha), trainable(critic), critic)
+        return State(trainable(flow), trainable(refinement), trainable(log_alpha), trainable(critic), critic)
 
-    def update(self, state: DeFlowState, batch: Transition, key: Array) -> tuple[DeFlowState, Metrics]:
+    def update(self, state: State, batch: Transition, key: Array) -> tuple[State, Metrics]:
         return self.step(state, batch, self.draw(batch, key))
 
-    def act(self, policy: DeFlowPolicy, observation: Array, key: Array, best_of: int = 1) -> Array:
-        noise = jax.random.normal(key, (best_of, policy.flow.action_size))
+    def act(self, policy: Policy, observation: Array, key: Array, best_of: int | None = None) -> Array:
+        noise = jax.random.normal(key, (self.check_best_of(best_of), policy.flow.action_size))
         actions = self.refined_action(policy.flow, policy.refinement, observation, noise)  # [best_of, action]
         return best_action(policy.critic, observation, actions)
 
@@ -112,8 +116,8 @@ class DeFlow(Algorithm):
             next_noise=jax.random.normal(next_key, shape),
         )
 
-    def step(self, state: DeFlowState, batch: Transition, draws: Draws) -> tuple[DeFlowState, Metrics]:
-        """One update with given draws; every loss sees the networks from before it, and so does the target."""
+    def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
+        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
         flow_before, refinement_before = state.flow.network, state.refinement.network
         critic_before, log_alpha_before = state.critic.network, state.log_alpha.network
         base = flow_action(flow_before, batch.observation, draws.noise, self.flow_steps)
@@ -122,7 +126,7 @@ class DeFlow(Algorithm):
             state.flow, self.learning_rate, flow_matching_loss, batch, draws.flow_noise, draws.flow_time
         )
         refinement, refine_metrics = descend(
-            state.refinement, self.learning_rate, self.refine_loss, critic_before, log_alpha_before, batch, base
+            state.refinement, self.learning_rate, self.refine_loss, critic_before, batch, base, log_alpha_before
         )
         log_alpha, alpha_metrics = descend(
             state.log_alpha, self.learning_rate, self.multiplier_loss, refine_metrics["divergence"]
@@ -130,11 +134,12 @@ class DeFlow(Algorithm):
         critic, critic_metrics = descend(state.critic, self.learning_rate, critic_loss, batch, target)
         target_critic = polyak(critic_before, state.target_critic, self.target_rate)
         metrics = flow_metrics | refine_metrics | alpha_metrics | critic_metrics
-        return DeFlowState(flow, refinement, log_alpha, critic, target_critic), metrics
+        return State(flow, refinement, log_alpha, critic, target_critic), metrics
 
     def refine_loss(
-        self, refinement: LatentActor, critic: QEnsemble, log_alpha: Array, batch: Transition, base: Array
+        self, refinement: LatentActor, critic: QEnsemble, batch: Transition, base: Array, log_alpha: Array
     ) -> tuple[Array, Metrics]:
+        """Return the size of the refinement, weighted by the multiplier, and Q of the refined action."""
         delta = refinement(batch.observation, base)
         divergence = jnp.square(delta).mean()
         q = critic(batch.observation, clip(base + delta)).mean(0)  # [batch]
@@ -143,7 +148,7 @@ class DeFlow(Algorithm):
         return loss, {"actor_loss": loss, "divergence": divergence, "actor_q": q.mean()}
 
     def multiplier_loss(self, log_alpha: Array, divergence: Array) -> tuple[Array, Metrics]:
-        """The multiplier rises while the refinement is larger than allowed."""
+        """Return the loss of the multiplier, which rises while the refinement is larger than allowed."""
         loss = -log_alpha * (divergence - self.target_divergence)
         return loss, {"alpha": jnp.exp(log_alpha), "alpha_loss": loss}
 

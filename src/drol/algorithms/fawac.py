@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from drol.algorithms.base import Algorithm, hyperparameter
+from drol.algorithms.base import SMALL, Algorithm, hyperparameter
 from drol.algorithms.parts import (
     Trainable,
     aggregate,
@@ -33,14 +33,14 @@ from drol.networks.critics import QEnsemble, ValueFunction
 from drol.types import Metrics, Spec, Transition
 
 
-class FAWACPolicy(eqx.Module):
+class Policy(eqx.Module):
     """What `act` needs: the flow, and the critic that chooses when more than one action is drawn."""
 
     flow: VectorField
     critic: QEnsemble
 
 
-class FAWACState(eqx.Module):
+class State(eqx.Module):
     """Everything that learns."""
 
     flow: Trainable[VectorField]
@@ -49,8 +49,8 @@ class FAWACState(eqx.Module):
     target_critic: QEnsemble
 
     @property
-    def policy(self) -> FAWACPolicy:
-        return FAWACPolicy(self.flow.network, self.critic.network)
+    def policy(self) -> Policy:
+        return Policy(self.flow.network, self.critic.network)
 
 
 class Draws(eqx.Module):
@@ -58,8 +58,8 @@ class Draws(eqx.Module):
 
     flow_noise: Array  # x_0, [batch, action]
     flow_time: Array  # t, [batch, 1]
-    next_noise: Array  # z', [batch, action]
     noise: Array  # z of the policy action that AWAC's baseline values, [batch, action]
+    next_noise: Array  # z', [batch, action]
 
 
 class FAWAC(Algorithm):
@@ -70,32 +70,32 @@ class FAWAC(Algorithm):
     baseline: str = hyperparameter(
         "network", "V(s) of the advantage: a network, or the critics at a policy action", choices=("network", "policy")
     )
-    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0)
+    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
     q_aggregation: str = hyperparameter(
         "mean", "agg, how the target critics make one value in the Bellman target", choices=("mean", "min")
     )
-    flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1)
-    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0)
-    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0)
-    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1)
+    flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1, maximum=1024)
+    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0, maximum=1)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0, maximum=1)
+    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
-        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1
+        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
     )
 
-    presets: ClassVar = {"laptop": {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3, "target_rate": 0.02}}
+    presets: ClassVar = {"laptop": SMALL}
 
-    def init(self, key: Array, spec: Spec) -> FAWACState:
+    def init(self, key: Array, spec: Spec) -> State:
         flow_key, value_key, critic_key = jax.random.split(key, 3)
         critic = QEnsemble(critic_key, spec, self.hidden_sizes)
         value = ValueFunction(value_key, spec, self.hidden_sizes)
         flow = VectorField(flow_key, spec, self.hidden_sizes)
-        return FAWACState(trainable(flow), trainable(value), trainable(critic), critic)
+        return State(trainable(flow), trainable(value), trainable(critic), critic)
 
-    def update(self, state: FAWACState, batch: Transition, key: Array) -> tuple[FAWACState, Metrics]:
+    def update(self, state: State, batch: Transition, key: Array) -> tuple[State, Metrics]:
         return self.step(state, batch, self.draw(batch, key))
 
-    def act(self, policy: FAWACPolicy, observation: Array, key: Array, best_of: int = 1) -> Array:
-        noise = jax.random.normal(key, (best_of, policy.flow.action_size))
+    def act(self, policy: Policy, observation: Array, key: Array, best_of: int | None = None) -> Array:
+        noise = jax.random.normal(key, (self.check_best_of(best_of), policy.flow.action_size))
         actions = flow_action(policy.flow, observation, noise, self.flow_steps)  # [best_of, action]
         return best_action(policy.critic, observation, actions)
 
@@ -105,12 +105,12 @@ class FAWAC(Algorithm):
         return Draws(
             flow_noise=jax.random.normal(flow_key, shape),
             flow_time=jax.random.uniform(time_key, (shape[0], 1)),
-            next_noise=jax.random.normal(next_key, shape),
             noise=jax.random.normal(noise_key, shape),
+            next_noise=jax.random.normal(next_key, shape),
         )
 
-    def step(self, state: FAWACState, batch: Transition, draws: Draws) -> tuple[FAWACState, Metrics]:
-        """One update with given draws; every loss sees the networks from before it, and so does the target."""
+    def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
+        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
         flow_before, critic_before = state.flow.network, state.critic.network
         target = self.bellman_target(state.target_critic, flow_before, batch, draws.next_noise)
         weight = self.weight(state, batch, draws.noise)
@@ -118,10 +118,10 @@ class FAWAC(Algorithm):
         flow, flow_metrics = descend(state.flow, self.learning_rate, self.actor_loss, batch, draws, weight)
         critic, critic_metrics = descend(state.critic, self.learning_rate, critic_loss, batch, target)
         target_critic = polyak(critic_before, state.target_critic, self.target_rate)
-        return FAWACState(flow, value, critic, target_critic), value_metrics | flow_metrics | critic_metrics
+        return State(flow, value, critic, target_critic), value_metrics | flow_metrics | critic_metrics
 
-    def weight(self, state: FAWACState, batch: Transition, noise: Array) -> Array:
-        """How much each data action [batch] counts."""
+    def weight(self, state: State, batch: Transition, noise: Array) -> Array:
+        """Return how much each data action [batch] counts."""
         critic = state.critic.network
         if self.baseline == "policy":
             policy_action = flow_action(state.flow.network, batch.observation, noise, self.flow_steps)

@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 from jax import Array
 
-from drol.algorithms.base import Algorithm, hyperparameter
+from drol.algorithms.base import SMALL, Algorithm, hyperparameter
 from drol.algorithms.parts import (
     Trainable,
     aggregate,
@@ -31,14 +31,14 @@ from drol.networks.critics import QEnsemble
 from drol.types import Metrics, Spec, Transition
 
 
-class FBRACPolicy(eqx.Module):
+class Policy(eqx.Module):
     """What `act` needs: the flow, and the critic that chooses when more than one action is drawn."""
 
     flow: VectorField
     critic: QEnsemble
 
 
-class FBRACState(eqx.Module):
+class State(eqx.Module):
     """Everything that learns."""
 
     flow: Trainable[VectorField]
@@ -46,8 +46,8 @@ class FBRACState(eqx.Module):
     target_critic: QEnsemble
 
     @property
-    def policy(self) -> FBRACPolicy:
-        return FBRACPolicy(self.flow.network, self.critic.network)
+    def policy(self) -> Policy:
+        return Policy(self.flow.network, self.critic.network)
 
 
 class Draws(eqx.Module):
@@ -63,32 +63,32 @@ class FBRAC(Algorithm):
     """A flow policy trained by back-propagation through its sampler."""
 
     alpha: float = hyperparameter(10.0, "alpha, weight of flow matching against Q", minimum=0)
-    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0)
+    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
     q_aggregation: str = hyperparameter(
         "mean", "agg, how the target critics make one value in the Bellman target", choices=("mean", "min")
     )
     normalise_q: bool = hyperparameter(False, "divide Q in the actor loss by its mean magnitude over the batch")
-    flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1)
-    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0)
-    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0)
-    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1)
+    flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1, maximum=1024)
+    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0, maximum=1)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0, maximum=1)
+    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
-        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1
+        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
     )
 
-    presets: ClassVar = {"laptop": {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3, "target_rate": 0.02}}
+    presets: ClassVar = {"laptop": SMALL}
 
-    def init(self, key: Array, spec: Spec) -> FBRACState:
+    def init(self, key: Array, spec: Spec) -> State:
         flow_key, critic_key = jax.random.split(key)
         critic = QEnsemble(critic_key, spec, self.hidden_sizes)
         flow = VectorField(flow_key, spec, self.hidden_sizes)
-        return FBRACState(trainable(flow), trainable(critic), critic)
+        return State(trainable(flow), trainable(critic), critic)
 
-    def update(self, state: FBRACState, batch: Transition, key: Array) -> tuple[FBRACState, Metrics]:
+    def update(self, state: State, batch: Transition, key: Array) -> tuple[State, Metrics]:
         return self.step(state, batch, self.draw(batch, key))
 
-    def act(self, policy: FBRACPolicy, observation: Array, key: Array, best_of: int = 1) -> Array:
-        noise = jax.random.normal(key, (best_of, policy.flow.action_size))
+    def act(self, policy: Policy, observation: Array, key: Array, best_of: int | None = None) -> Array:
+        noise = jax.random.normal(key, (self.check_best_of(best_of), policy.flow.action_size))
         actions = flow_action(policy.flow, observation, noise, self.flow_steps)  # [best_of, action]
         return best_action(policy.critic, observation, actions)
 
@@ -102,19 +102,19 @@ class FBRAC(Algorithm):
             next_noise=jax.random.normal(next_key, shape),
         )
 
-    def step(self, state: FBRACState, batch: Transition, draws: Draws) -> tuple[FBRACState, Metrics]:
-        """One update with given draws; every loss sees the networks from before it, and so does the target."""
+    def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
+        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
         flow_before, critic_before = state.flow.network, state.critic.network
         target = self.bellman_target(state.target_critic, flow_before, batch, draws.next_noise)
         flow, flow_metrics = descend(state.flow, self.learning_rate, self.actor_loss, critic_before, batch, draws)
         critic, critic_metrics = descend(state.critic, self.learning_rate, critic_loss, batch, target)
         target_critic = polyak(critic_before, state.target_critic, self.target_rate)
-        return FBRACState(flow, critic, target_critic), flow_metrics | critic_metrics
+        return State(flow, critic, target_critic), flow_metrics | critic_metrics
 
     def actor_loss(
         self, flow: VectorField, critic: QEnsemble, batch: Transition, draws: Draws
     ) -> tuple[Array, Metrics]:
-        """Flow matching, and Q with a gradient through every Euler step and the clip."""
+        """Return flow matching, and Q with a gradient through every Euler step and the clip."""
         flow_loss = flow_matching_error(flow, batch, draws.flow_noise, draws.flow_time).mean()
         action = flow_action(flow, batch.observation, draws.noise, self.flow_steps)
         q = critic(batch.observation, action).mean(0)  # [batch]

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from drol.algorithms.base import Algorithm, hyperparameter
+from drol.algorithms.base import SMALL, Algorithm, hyperparameter
 from drol.algorithms.parts import (
     Trainable,
     aggregate,
@@ -33,14 +33,14 @@ from drol.networks.critics import QEnsemble
 from drol.types import Metrics, Spec, Transition
 
 
-class FQLPolicy(eqx.Module):
+class Policy(eqx.Module):
     """What `act` needs: the one-step actor, and the critic that chooses when more than one action is drawn."""
 
     actor: LatentActor
     critic: QEnsemble
 
 
-class FQLState(eqx.Module):
+class State(eqx.Module):
     """Everything that learns."""
 
     flow: Trainable[VectorField]
@@ -49,8 +49,8 @@ class FQLState(eqx.Module):
     target_critic: QEnsemble
 
     @property
-    def policy(self) -> FQLPolicy:
-        return FQLPolicy(self.actor.network, self.critic.network)
+    def policy(self) -> Policy:
+        return Policy(self.actor.network, self.critic.network)
 
 
 class Draws(eqx.Module):
@@ -66,33 +66,33 @@ class FQL(Algorithm):
     """A one-step policy that imitates a flow, latent by latent, and climbs Q."""
 
     alpha: float = hyperparameter(10.0, "alpha, weight of distillation against Q", minimum=0)
-    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0)
+    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
     q_aggregation: str = hyperparameter(
         "mean", "agg, how the target critics make one value in the Bellman target", choices=("mean", "min")
     )
     normalise_q: bool = hyperparameter(False, "divide Q in the actor loss by its mean magnitude over the batch")
-    flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1)
-    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0)
-    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0)
-    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1)
+    flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1, maximum=1024)
+    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0, maximum=1)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0, maximum=1)
+    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
-        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1
+        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
     )
 
-    presets: ClassVar = {"laptop": {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3, "target_rate": 0.02}}
+    presets: ClassVar = {"laptop": SMALL}
 
-    def init(self, key: Array, spec: Spec) -> FQLState:
+    def init(self, key: Array, spec: Spec) -> State:
         flow_key, actor_key, critic_key = jax.random.split(key, 3)
         critic = QEnsemble(critic_key, spec, self.hidden_sizes)
         flow = VectorField(flow_key, spec, self.hidden_sizes)
         actor = LatentActor(actor_key, spec, self.hidden_sizes)
-        return FQLState(trainable(flow), trainable(actor), trainable(critic), critic)
+        return State(trainable(flow), trainable(actor), trainable(critic), critic)
 
-    def update(self, state: FQLState, batch: Transition, key: Array) -> tuple[FQLState, Metrics]:
+    def update(self, state: State, batch: Transition, key: Array) -> tuple[State, Metrics]:
         return self.step(state, batch, self.draw(batch, key))
 
-    def act(self, policy: FQLPolicy, observation: Array, key: Array, best_of: int = 1) -> Array:
-        latent = jax.random.normal(key, (best_of, policy.actor.action_size))
+    def act(self, policy: Policy, observation: Array, key: Array, best_of: int | None = None) -> Array:
+        latent = jax.random.normal(key, (self.check_best_of(best_of), policy.actor.action_size))
         actions = clip(policy.actor.candidates(observation, latent))  # [best_of, action]
         return best_action(policy.critic, observation, actions)
 
@@ -106,8 +106,8 @@ class FQL(Algorithm):
             next_noise=jax.random.normal(next_key, shape),
         )
 
-    def step(self, state: FQLState, batch: Transition, draws: Draws) -> tuple[FQLState, Metrics]:
-        """One update with given draws; every loss sees the networks from before it, and so does the target."""
+    def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
+        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
         flow_before, actor_before, critic_before = state.flow.network, state.actor.network, state.critic.network
         teacher = flow_action(flow_before, batch.observation, draws.noise, self.flow_steps)
         target = self.bellman_target(state.target_critic, actor_before, batch, draws.next_noise)
@@ -119,12 +119,12 @@ class FQL(Algorithm):
         )
         critic, critic_metrics = descend(state.critic, self.learning_rate, critic_loss, batch, target)
         target_critic = polyak(critic_before, state.target_critic, self.target_rate)
-        return FQLState(flow, actor, critic, target_critic), flow_metrics | actor_metrics | critic_metrics
+        return State(flow, actor, critic, target_critic), flow_metrics | actor_metrics | critic_metrics
 
     def actor_loss(
         self, actor: LatentActor, critic: QEnsemble, batch: Transition, noise: Array, teacher: Array
     ) -> tuple[Array, Metrics]:
-        """Distillation of the unclipped output, Q of the clipped one, for the same latent."""
+        """Return distillation of the unclipped output and Q of the clipped one, for the same latent."""
         action = actor(batch.observation, noise)
         distill_loss = jnp.square(action - teacher).mean()
         q = critic(batch.observation, clip(action)).mean(0)  # [batch]

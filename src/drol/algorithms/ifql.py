@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 from jax import Array
 
-from drol.algorithms.base import Algorithm, hyperparameter
+from drol.algorithms.base import SMALL, Algorithm, hyperparameter
 from drol.algorithms.parts import (
     Trainable,
     best_action,
@@ -30,14 +30,14 @@ from drol.networks.critics import QEnsemble, ValueFunction
 from drol.types import Metrics, Spec, Transition
 
 
-class IFQLPolicy(eqx.Module):
+class Policy(eqx.Module):
     """What `act` needs: the flow, and the critic that chooses among its samples."""
 
     flow: VectorField
     critic: QEnsemble
 
 
-class IFQLState(eqx.Module):
+class State(eqx.Module):
     """Everything that learns."""
 
     flow: Trainable[VectorField]
@@ -46,8 +46,8 @@ class IFQLState(eqx.Module):
     target_critic: QEnsemble
 
     @property
-    def policy(self) -> IFQLPolicy:
-        return IFQLPolicy(self.flow.network, self.critic.network)
+    def policy(self) -> Policy:
+        return Policy(self.flow.network, self.critic.network)
 
 
 class Draws(eqx.Module):
@@ -60,33 +60,36 @@ class Draws(eqx.Module):
 class IFQL(Algorithm):
     """A cloned flow whose samples are chosen by an implicit critic when it acts."""
 
-    num_samples: int = hyperparameter(32, "N, flow samples of which the best acts", minimum=1)
-    expectile: float = hyperparameter(0.9, "kappa, expectile of the value function", minimum=0)
-    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0)
-    flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1)
-    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0)
-    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0)
-    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1)
+    num_samples: int = hyperparameter(32, "N, flow samples of which the best acts", minimum=1, maximum=65536)
+    expectile: float = hyperparameter(0.9, "kappa, expectile of the value function", minimum=0, maximum=1)
+    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
+    flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1, maximum=1024)
+    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0, maximum=1)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0, maximum=1)
+    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
-        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1
+        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
     )
 
-    presets: ClassVar = {"laptop": {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3, "target_rate": 0.02}}
+    presets: ClassVar = {"laptop": SMALL}
 
-    def init(self, key: Array, spec: Spec) -> IFQLState:
+    @property
+    def default_best_of(self) -> int:
+        return self.num_samples
+
+    def init(self, key: Array, spec: Spec) -> State:
         flow_key, value_key, critic_key = jax.random.split(key, 3)
         critic = QEnsemble(critic_key, spec, self.hidden_sizes)
         value = ValueFunction(value_key, spec, self.hidden_sizes)
         flow = VectorField(flow_key, spec, self.hidden_sizes)
-        return IFQLState(trainable(flow), trainable(value), trainable(critic), critic)
+        return State(trainable(flow), trainable(value), trainable(critic), critic)
 
-    def update(self, state: IFQLState, batch: Transition, key: Array) -> tuple[IFQLState, Metrics]:
+    def update(self, state: State, batch: Transition, key: Array) -> tuple[State, Metrics]:
         return self.step(state, batch, self.draw(batch, key))
 
-    def act(self, policy: IFQLPolicy, observation: Array, key: Array, best_of: int = 1) -> Array:
-        count = best_of if best_of > 1 else self.num_samples
-        noise = jax.random.normal(key, (count, policy.flow.action_size))
-        actions = flow_action(policy.flow, observation, noise, self.flow_steps)  # [count, action]
+    def act(self, policy: Policy, observation: Array, key: Array, best_of: int | None = None) -> Array:
+        noise = jax.random.normal(key, (self.check_best_of(best_of), policy.flow.action_size))
+        actions = flow_action(policy.flow, observation, noise, self.flow_steps)  # [best_of, action]
         return best_action(policy.critic, observation, actions, how="min")
 
     def draw(self, batch: Transition, key: Array) -> Draws:
@@ -96,16 +99,16 @@ class IFQL(Algorithm):
             flow_time=jax.random.uniform(time_key, (len(batch.action), 1)),
         )
 
-    def step(self, state: IFQLState, batch: Transition, draws: Draws) -> tuple[IFQLState, Metrics]:
-        """One update with given draws; every loss sees the networks from before it, and so does the target."""
+    def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
+        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
         critic_before = state.critic.network
         target = batch.reward + self.discount * batch.continues * state.value.network(batch.next_observation)
         value, value_metrics = descend(
-            state.value, self.learning_rate, expectile_loss, batch, state.target_critic, self.expectile
+            state.value, self.learning_rate, expectile_loss, state.target_critic, batch, self.expectile
         )
         flow, flow_metrics = descend(
             state.flow, self.learning_rate, flow_matching_loss, batch, draws.flow_noise, draws.flow_time
         )
         critic, critic_metrics = descend(state.critic, self.learning_rate, summed_critic_loss, batch, target)
         target_critic = polyak(critic_before, state.target_critic, self.target_rate)
-        return IFQLState(flow, value, critic, target_critic), value_metrics | flow_metrics | critic_metrics
+        return State(flow, value, critic, target_critic), value_metrics | flow_metrics | critic_metrics

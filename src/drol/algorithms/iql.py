@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from drol.algorithms.base import Algorithm, hyperparameter
+from drol.algorithms.base import SMALL, Algorithm, hyperparameter
 from drol.algorithms.parts import (
     Trainable,
     clip,
@@ -30,7 +30,7 @@ from drol.networks.critics import QEnsemble, ValueFunction
 from drol.types import Metrics, Spec, Transition
 
 
-class IQLState(eqx.Module):
+class State(eqx.Module):
     """Everything that learns."""
 
     actor: Trainable[GaussianActor]
@@ -47,49 +47,50 @@ class IQL(Algorithm):
     """A Gaussian policy that clones the better actions of the data; no action outside the data is ever valued."""
 
     alpha: float = hyperparameter(10.0, "alpha, inverse temperature of the advantage weights", minimum=0)
-    expectile: float = hyperparameter(0.9, "kappa, expectile of the value function", minimum=0)
+    expectile: float = hyperparameter(0.9, "kappa, expectile of the value function", minimum=0, maximum=1)
     largest_weight: float = hyperparameter(100.0, "cap of the advantage weights", minimum=0)
-    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0)
-    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0)
-    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0)
-    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1)
+    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
+    target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0, maximum=1)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0, maximum=1)
+    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
-        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1
+        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
     )
 
     draws_actions: ClassVar = False
-    presets: ClassVar = {"laptop": {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3, "target_rate": 0.02}}
+    presets: ClassVar = {"laptop": SMALL}
 
-    def init(self, key: Array, spec: Spec) -> IQLState:
+    def init(self, key: Array, spec: Spec) -> State:
         actor_key, value_key, critic_key = jax.random.split(key, 3)
         critic = QEnsemble(critic_key, spec, self.hidden_sizes)
         value = ValueFunction(value_key, spec, self.hidden_sizes)
         actor = GaussianActor(actor_key, spec, self.hidden_sizes)
-        return IQLState(trainable(actor), trainable(value), trainable(critic), critic)
+        return State(trainable(actor), trainable(value), trainable(critic), critic)
 
-    def update(self, state: IQLState, batch: Transition, key: Array) -> tuple[IQLState, Metrics]:  # noqa: ARG002
+    def update(self, state: State, batch: Transition, key: Array) -> tuple[State, Metrics]:  # noqa: ARG002
         return self.step(state, batch)
 
-    def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int = 1) -> Array:  # noqa: ARG002
+    def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int | None = None) -> Array:  # noqa: ARG002
+        self.check_best_of(best_of)
         return clip(policy(observation))
 
     def explore(self, policy: GaussianActor, observation: Array, key: Array) -> Array:
         mean = policy(observation)
         return clip(mean + jax.random.normal(key, mean.shape))
 
-    def step(self, state: IQLState, batch: Transition) -> tuple[IQLState, Metrics]:
-        """One update; nothing is drawn, and every loss sees the networks from before it."""
+    def step(self, state: State, batch: Transition) -> tuple[State, Metrics]:
+        """Do one update; nothing is drawn, and every loss sees the networks from before it."""
         value_before, critic_before = state.value.network, state.critic.network
         target = batch.reward + self.discount * batch.continues * value_before(batch.next_observation)
         value, value_metrics = descend(
-            state.value, self.learning_rate, expectile_loss, batch, state.target_critic, self.expectile
+            state.value, self.learning_rate, expectile_loss, state.target_critic, batch, self.expectile
         )
         actor, actor_metrics = descend(
             state.actor, self.learning_rate, self.actor_loss, critic_before, value_before, batch
         )
         critic, critic_metrics = descend(state.critic, self.learning_rate, summed_critic_loss, batch, target)
         target_critic = polyak(critic_before, state.target_critic, self.target_rate)
-        return IQLState(actor, value, critic, target_critic), value_metrics | actor_metrics | critic_metrics
+        return State(actor, value, critic, target_critic), value_metrics | actor_metrics | critic_metrics
 
     def actor_loss(
         self, actor: GaussianActor, critic: QEnsemble, value: ValueFunction, batch: Transition

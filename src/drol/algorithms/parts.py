@@ -26,7 +26,7 @@ class Trainable(eqx.Module, Generic[Network]):
 
 
 def trainable(network: Network) -> Trainable[Network]:
-    """A network before its first step."""
+    """Return a network with the optimiser of its first step."""
     return Trainable(network, ADAM.init(network))
 
 
@@ -36,35 +36,50 @@ def descend(
     loss: Callable[..., tuple[Array, Metrics]],
     *arguments: Any,
 ) -> tuple[Trainable[Network], Metrics]:
-    """One Adam step down the gradient of `loss(network, *arguments)` with respect to the network."""
+    """Take one Adam step down the gradient of `loss(network, *arguments)` with respect to the network."""
     gradient, metrics = jax.grad(loss, has_aux=True)(trained.network, *arguments)
     return adam_step(trained, gradient, learning_rate), metrics
 
 
 def adam_step(trained: Trainable[Network], gradient: Network, learning_rate: float | Array) -> Trainable[Network]:
-    """One Adam step along a gradient."""
+    """Take one Adam step down a gradient."""
     direction, optimiser = ADAM.update(gradient, trained.optimiser)
     network = jax.tree.map(lambda old, step: old - learning_rate * step, trained.network, direction)
     return Trainable(network, optimiser)
 
 
+def hold_part(
+    new: Trainable[Network], old: Trainable[Network], name: str, held: bool | Array = True
+) -> Trainable[Network]:
+    """Return `new`, but where `held` is true one of its networks and its moments of Adam as they are in `old`.
+
+    The step count of Adam is that of all networks, so it is always the new one.
+    """
+
+    def part(tree: Trainable[Network]) -> tuple:
+        return getattr(tree.network, name), getattr(tree.optimiser.mu, name), getattr(tree.optimiser.nu, name)
+
+    chosen = jax.tree.map(lambda new, old: jnp.where(held, old, new), part(new), part(old))
+    return eqx.tree_at(part, new, chosen)
+
+
 def polyak(online: Network, target: Network, rate: float | Array) -> Network:
-    """Move the target a share `rate` of the way to the online network."""
+    """Move a target network a share `rate` of the way to the online network."""
     return jax.tree.map(lambda new, old: rate * new + (1 - rate) * old, online, target)
 
 
 def clip(action: Array) -> Array:
-    """Into the box [-1, 1]; the slope is 1 inside and 0 outside."""
+    """Clip an action into the box [-1, 1]; the slope is 1 inside and 0 outside."""
     return jnp.clip(action, -1.0, 1.0)
 
 
 def aggregate(values: Array, how: str) -> Array:
-    """One value from those of an ensemble [ensemble, ...]: their mean or their minimum."""
+    """Return one value from those of an ensemble [ensemble, ...]: their mean or their minimum."""
     return values.min(0) if how == "min" else values.mean(0)
 
 
 def uniform_in_ball(key: Array, shape: tuple[int, ...], radius: float) -> Array:
-    """Points uniform in a ball; the last axis of `shape` is its dimension d.
+    """Draw points uniformly from a ball; the last axis of `shape` is its dimension d.
 
     The first d coordinates of a point that is uniform on the sphere in d + 2 dimensions are uniform in the ball, so one
     normal draw is enough.
@@ -76,12 +91,12 @@ def uniform_in_ball(key: Array, shape: tuple[int, ...], radius: float) -> Array:
 
 
 def q_scale(q: Array) -> Array:
-    """`1 / E|q|` without a gradient: it makes the weight of a Q term independent of the size of rewards."""
+    """Return `1 / E|q|` without a gradient: it makes the weight of a Q term independent of the size of rewards."""
     return 1 / jnp.maximum(jnp.abs(jax.lax.stop_gradient(q)).mean(), 1e-6)
 
 
 def critic_loss(critic: QEnsemble, batch: Transition, target: Array) -> tuple[Array, Metrics]:
-    """`E mean_j (Q_j(s, a) - y)^2`."""
+    """Return `E mean_j (Q_j(s, a) - y)^2` and its metrics."""
     q = critic(batch.observation, batch.action)  # [ensemble, batch]
     loss = jnp.square(q - target).mean()
     return loss, {"critic_loss": loss, "data_q": q.mean()}
@@ -90,14 +105,14 @@ def critic_loss(critic: QEnsemble, batch: Transition, target: Array) -> tuple[Ar
 def best_action(
     critic: QEnsemble, observation: Array, actions: Array, *conditions: Array | float, how: str = "mean"
 ) -> Array:
-    """Of several actions [N, action] for one observation, the one that the critics value most."""
+    """Return the one of several actions [N, action] for one observation that the critics value most."""
     if len(actions) == 1:
         return actions[0]
     return actions[aggregate(critic(observation, actions, *conditions), how).argmax()]
 
 
 def flow_action(field: VectorField, observation: Array, noise: Array, steps: int) -> Array:
-    """The flow of a field from noise to an action by Euler steps `x <- x + v(s, x, i/n)/n`, clipped at the end."""
+    """Follow a field from noise to an action by Euler steps `x <- x + v(s, x, i/n)/n`, and clip the end."""
     features = field.encoder(observation)
 
     def euler(x: Array, time: Array) -> tuple[Array, None]:
@@ -107,21 +122,21 @@ def flow_action(field: VectorField, observation: Array, noise: Array, steps: int
 
 
 def flow_matching_error(field: VectorField, batch: Transition, noise: Array, time: Array) -> Array:
-    """Squared error [batch, action] of the velocity on the straight path from noise (time 0) to the action (time 1)."""
+    """Return the squared error [batch, action] of the velocity between noise (time 0) and the action (time 1)."""
     x = (1 - time) * noise + time * batch.action
     return jnp.square(field(batch.observation, x, time) - (batch.action - noise))
 
 
 def flow_matching_loss(field: VectorField, batch: Transition, noise: Array, time: Array) -> tuple[Array, Metrics]:
-    """`E |v(s, x_t, t) - (a - x_0)|^2 / d_a`."""
+    """Return `E |v(s, x_t, t) - (a - x_0)|^2 / d_a` and its metrics."""
     loss = flow_matching_error(field, batch, noise, time).mean()
     return loss, {"flow_loss": loss}
 
 
 def expectile_loss(
-    value: ValueFunction, batch: Transition, target_critic: QEnsemble, expectile: float | Array
+    value: ValueFunction, target_critic: QEnsemble, batch: Transition, expectile: float | Array
 ) -> tuple[Array, Metrics]:
-    """`E w (q - V(s))^2` with `q = min_j Qbar_j(s, a)`, weight kappa where q is above V and 1 - kappa below."""
+    """Return `E w (q - V(s))^2`, `q = min_j Qbar_j(s, a)`: w is kappa where q is above V and 1 - kappa below."""
     q = target_critic(batch.observation, batch.action).min(0)
     v = value(batch.observation)
     weight = jnp.where(q >= v, expectile, 1 - expectile)
@@ -130,12 +145,12 @@ def expectile_loss(
 
 
 def summed_critic_loss(critic: QEnsemble, batch: Transition, target: Array) -> tuple[Array, Metrics]:
-    """`E sum_j (Q_j(s, a) - y)^2`: the implicit methods add the critics up where others average them."""
+    """Return `E sum_j (Q_j(s, a) - y)^2`: the implicit methods add the critics up where others average them."""
     q = critic(batch.observation, batch.action)  # [ensemble, batch]
     loss = jnp.square(q - target).sum(0).mean()
     return loss, {"critic_loss": loss, "data_q": q.mean()}
 
 
 def gaussian_log_density(mean: Array, action: Array) -> Array:
-    """Log density [batch] of actions under a Gaussian of standard deviation 1."""
+    """Return the log density [batch] of actions under a Gaussian of standard deviation 1."""
     return -0.5 * (jnp.square(action - mean).sum(-1) + action.shape[-1] * jnp.log(2 * jnp.pi))

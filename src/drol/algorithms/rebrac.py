@@ -17,12 +17,13 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from drol.algorithms.base import Algorithm, hyperparameter
+from drol.algorithms.base import SMALL, Algorithm, hyperparameter
 from drol.algorithms.parts import (
     Trainable,
     adam_step,
     clip,
     critic_loss,
+    hold_part,
     polyak,
     q_scale,
     trainable,
@@ -39,7 +40,7 @@ class Networks(eqx.Module):
     critic: QEnsemble
 
 
-class ReBRACState(eqx.Module):
+class State(eqx.Module):
     """Everything that learns, and the number of updates done."""
 
     networks: Trainable[Networks]
@@ -51,6 +52,12 @@ class ReBRACState(eqx.Module):
         return self.networks.network.actor
 
 
+class Draws(eqx.Module):
+    """All randomness of one update."""
+
+    noise: Array  # on the target action, before it is scaled and clipped, [batch, action]
+
+
 class ReBRAC(Algorithm):
     """A deterministic policy held to the data by squared distance, in its own loss and in the critic's target."""
 
@@ -58,68 +65,63 @@ class ReBRAC(Algorithm):
     critic_bc_weight: float = hyperparameter(0.01, "beta_2, weight of behaviour cloning in the target", minimum=0)
     actor_noise: float = hyperparameter(0.2, "deviation of the noise on the target action", minimum=0)
     actor_noise_clip: float = hyperparameter(0.5, "largest noise on the target action", minimum=0)
-    actor_interval: int = hyperparameter(2, "steps between two updates of actor and targets", minimum=1)
+    actor_interval: int = hyperparameter(
+        2, "steps between two updates of actor and targets", minimum=1, maximum=1_000_000
+    )
     skipped_actor: str = hyperparameter(
         "momentum", "what the actor does on other steps: as released, or nothing", choices=("momentum", "frozen")
     )
     mask_next_action: bool = hyperparameter(
         True, "leave the target's cloning term out where the episode stopped; the released code does not"
     )
-    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0)
-    target_rate: float = hyperparameter(0.005, "tau, how fast the targets follow", minimum=0)
-    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for actor and critic", minimum=0)
-    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1)
+    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
+    target_rate: float = hyperparameter(0.005, "tau, how fast the targets follow", minimum=0, maximum=1)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for actor and critic", minimum=0, maximum=1)
+    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
-        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1
+        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
     )
 
     draws_actions: ClassVar = False
-    presets: ClassVar = {"laptop": {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3, "target_rate": 0.02}}
+    presets: ClassVar = {"laptop": SMALL}
 
-    def init(self, key: Array, spec: Spec) -> ReBRACState:
+    def init(self, key: Array, spec: Spec) -> State:
         actor_key, critic_key = jax.random.split(key)
         networks = Networks(
             GaussianActor(actor_key, spec, self.hidden_sizes), QEnsemble(critic_key, spec, self.hidden_sizes)
         )
-        return ReBRACState(trainable(networks), networks, jnp.zeros((), jnp.int32))
+        return State(trainable(networks), networks, jnp.zeros((), jnp.int32))
 
-    def update(self, state: ReBRACState, batch: Transition, key: Array) -> tuple[ReBRACState, Metrics]:
-        return self.update_with(state, batch, jax.random.normal(key, batch.action.shape))
+    def update(self, state: State, batch: Transition, key: Array) -> tuple[State, Metrics]:
+        return self.step(state, batch, self.draw(batch, key))
 
-    def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int = 1) -> Array:  # noqa: ARG002
+    def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int | None = None) -> Array:  # noqa: ARG002
+        self.check_best_of(best_of)
         return jnp.tanh(policy(observation))
 
     def explore(self, policy: GaussianActor, observation: Array, key: Array) -> Array:
         action = jnp.tanh(policy(observation))
         return clip(action + self.smoothing(jax.random.normal(key, action.shape)))
 
-    def update_with(self, state: ReBRACState, batch: Transition, noise: Array) -> tuple[ReBRACState, Metrics]:
-        """One update with given noise; every loss sees the networks from before it, and so do the targets."""
+    def draw(self, batch: Transition, key: Array) -> Draws:
+        return Draws(noise=jax.random.normal(key, batch.action.shape))
+
+    def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
+        """Do one update with given draws; every loss sees the networks from before it, and so do the targets."""
         before = state.networks.network
         step = state.step + 1
         full = step % self.actor_interval == 0
-        target = self.bellman_target(state.target, batch, noise)
+        target = self.bellman_target(state.target, batch, draws.noise)
         critic_gradient, critic_metrics = jax.grad(critic_loss, has_aux=True)(before.critic, batch, target)
         actor_gradient, actor_metrics = jax.grad(self.actor_loss, has_aux=True)(before.actor, before.critic, batch)
         actor_gradient = jax.tree.map(lambda leaf: jnp.where(full, leaf, 0.0), actor_gradient)
         networks = adam_step(state.networks, Networks(actor_gradient, critic_gradient), self.learning_rate)
         if self.skipped_actor == "frozen":
-            networks = self.freeze_actor(networks, state.networks, full)
+            networks = hold_part(networks, state.networks, "actor", ~full)
         target_networks = jax.tree.map(
             lambda new, old: jnp.where(full, new, old), polyak(before, state.target, self.target_rate), state.target
         )
-        return ReBRACState(networks, target_networks, step), actor_metrics | critic_metrics
-
-    def freeze_actor(self, new: Trainable[Networks], old: Trainable[Networks], full: Array) -> Trainable[Networks]:
-        """On a skipped step the actor and its moments stay; the step count of Adam is still that of all networks."""
-
-        def choose(new: Array, old: Array) -> Array:
-            return jnp.where(full, new, old)
-
-        def actors(tree: Trainable[Networks]) -> tuple:
-            return tree.network.actor, tree.optimiser.mu.actor, tree.optimiser.nu.actor
-
-        return eqx.tree_at(actors, new, jax.tree.map(choose, actors(new), actors(old)))
+        return State(networks, target_networks, step), actor_metrics | critic_metrics
 
     def actor_loss(self, actor: GaussianActor, critic: QEnsemble, batch: Transition) -> tuple[Array, Metrics]:
         action = jnp.tanh(actor(batch.observation))
@@ -137,4 +139,5 @@ class ReBRAC(Algorithm):
         return batch.reward + self.discount * batch.continues * (next_q - self.critic_bc_weight * distance)
 
     def smoothing(self, noise: Array) -> Array:
+        """Return noise for an action from noise of deviation 1."""
         return jnp.clip(self.actor_noise * noise, -self.actor_noise_clip, self.actor_noise_clip)

@@ -22,8 +22,18 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from drol.algorithms.base import Algorithm, hyperparameter
-from drol.algorithms.parts import Trainable, adam_step, aggregate, best_action, clip, polyak, q_scale, trainable
+from drol.algorithms.base import SMALL, Algorithm, hyperparameter
+from drol.algorithms.parts import (
+    Trainable,
+    adam_step,
+    aggregate,
+    best_action,
+    clip,
+    hold_part,
+    polyak,
+    q_scale,
+    trainable,
+)
 from drol.networks.actors import VectorField
 from drol.networks.critics import QEnsemble
 from drol.types import Metrics, Spec, Transition
@@ -39,7 +49,7 @@ class Networks(eqx.Module):
     critic: QEnsemble  # Q(s, a; k)
 
 
-class SORLState(eqx.Module):
+class State(eqx.Module):
     """Everything that learns."""
 
     networks: Trainable[Networks]
@@ -70,7 +80,7 @@ class SORL(Algorithm):
     flow_weight: float = hyperparameter(10.0, "weight of flow matching", minimum=0)
     shortcut_weight: float = hyperparameter(10.0, "weight of self-consistency", minimum=0)
     act_steps: int = hyperparameter(8, "k, steps of a sample when acting", choices=STEPS)
-    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0)
+    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
     q_aggregation: str = hyperparameter(
         "mean", "agg, how the target critics make one value in the Bellman target", choices=("mean", "min")
     )
@@ -78,57 +88,66 @@ class SORL(Algorithm):
     released_optimiser: bool = hyperparameter(
         True, "one Adam and one norm for all networks, and a gradient through the target, as the released code has it"
     )
-    target_rate: float = hyperparameter(0.005, "tau, how fast both targets follow", minimum=0)
-    learning_rate: float = hyperparameter(1e-4, "step size of Adam, for actor and critic", minimum=0)
-    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1)
+    target_rate: float = hyperparameter(0.005, "tau, how fast both targets follow", minimum=0, maximum=1)
+    learning_rate: float = hyperparameter(1e-4, "step size of Adam, for actor and critic", minimum=0, maximum=1)
+    batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
-        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1
+        (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
     )
 
-    presets: ClassVar = {"laptop": {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3, "target_rate": 0.02}}
+    presets: ClassVar = {"laptop": SMALL}
 
-    def init(self, key: Array, spec: Spec) -> SORLState:
+    def init(self, key: Array, spec: Spec) -> State:
         actor_key, critic_key = jax.random.split(key)
         networks = Networks(
             VectorField(actor_key, spec, self.hidden_sizes, conditions=2),
             QEnsemble(critic_key, spec, self.hidden_sizes, conditions=1),
         )
-        return SORLState(trainable(networks), networks)
+        return State(trainable(networks), networks)
 
-    def update(self, state: SORLState, batch: Transition, key: Array) -> tuple[SORLState, Metrics]:
+    def update(self, state: State, batch: Transition, key: Array) -> tuple[State, Metrics]:
         return self.step(state, batch, self.draw(batch, key))
 
-    def act(self, policy: Networks, observation: Array, key: Array, best_of: int = 1) -> Array:
-        noise = jax.random.normal(key, (best_of, policy.actor.action_size))
+    def act(self, policy: Networks, observation: Array, key: Array, best_of: int | None = None) -> Array:
+        noise = jax.random.normal(key, (self.check_best_of(best_of), policy.actor.action_size))
         actions = shortcut_action(policy.actor, observation, noise, self.act_steps)  # [best_of, action]
         return best_action(policy.critic, observation, actions, float(self.act_steps), how=self.q_aggregation)
 
     def critics(self, policy: Networks) -> Callable[[Array, Array], Array]:
-        """The critics of actions drawn with `act_steps` steps."""
+        """Return the critics of actions drawn with `act_steps` steps."""
         return lambda observation, action: policy.critic(observation, action, float(self.act_steps))
 
     def draw(self, batch: Transition, key: Array) -> Draws:
-        keys = jax.random.split(key, 8)
+        (
+            critic_steps_key,
+            next_noise_key,
+            actor_steps_key,
+            actor_noise_key,
+            flow_noise_key,
+            flow_time_key,
+            shortcut_noise_key,
+            shortcut_time_key,
+        ) = jax.random.split(key, 8)
         shape = batch.action.shape
         width = 0.5 ** shortcut_codes(shape[0])  # h, [batch, 1]
         return Draws(
-            critic_steps=jax.random.choice(keys[0], jnp.asarray(STEPS)),
-            next_noise=jax.random.normal(keys[1], shape),
-            actor_steps=jax.random.choice(keys[2], jnp.asarray(STEPS)),
-            actor_noise=jax.random.normal(keys[3], shape),
-            flow_noise=jax.random.normal(keys[4], shape),
-            flow_time=jax.random.randint(keys[5], (shape[0], 1), 0, 8) / 8,
-            shortcut_noise=jax.random.normal(keys[6], shape),
-            shortcut_time=jnp.floor(jax.random.uniform(keys[7], (shape[0], 1)) / width) * width,
+            critic_steps=jax.random.choice(critic_steps_key, jnp.asarray(STEPS)),
+            next_noise=jax.random.normal(next_noise_key, shape),
+            actor_steps=jax.random.choice(actor_steps_key, jnp.asarray(STEPS)),
+            actor_noise=jax.random.normal(actor_noise_key, shape),
+            flow_noise=jax.random.normal(flow_noise_key, shape),
+            flow_time=jax.random.randint(flow_time_key, (shape[0], 1), 0, 8) / 8,
+            shortcut_noise=jax.random.normal(shortcut_noise_key, shape),
+            shortcut_time=jnp.floor(jax.random.uniform(shortcut_time_key, (shape[0], 1)) / width) * width,
         )
 
-    def step(self, state: SORLState, batch: Transition, draws: Draws) -> tuple[SORLState, Metrics]:
-        """A critic step and an actor step with given draws; both targets follow the networks from before the update."""
+    def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
+        """Do a critic step and an actor step with given draws; targets follow the networks from before the update."""
         before = state.networks.network
         gradient, critic_metrics = jax.grad(self.critic_loss, has_aux=True)(before, state.target.critic, batch, draws)
         networks = adam_step(state.networks, self.limit(gradient), self.learning_rate)
         if not self.released_optimiser:
-            networks = with_part(networks, state.networks, "actor")
+            networks = hold_part(networks, state.networks, "actor")
         after_critic_step = networks
         actor_gradient, actor_metrics = jax.grad(self.actor_loss, has_aux=True)(
             networks.network.actor, before.critic, state.target.actor, batch, draws
@@ -136,9 +155,9 @@ class SORL(Algorithm):
         no_gradient = jax.tree.map(jnp.zeros_like, before.critic)
         networks = adam_step(networks, self.limit(Networks(actor_gradient, no_gradient)), self.learning_rate)
         if not self.released_optimiser:
-            networks = with_part(networks, after_critic_step, "critic")
+            networks = hold_part(networks, after_critic_step, "critic")
         target = polyak(before, state.target, self.target_rate)
-        return SORLState(networks, target), critic_metrics | actor_metrics
+        return State(networks, target), critic_metrics | actor_metrics
 
     def limit(self, gradient: Networks) -> Networks:
         """Scale a gradient down to the largest norm."""
@@ -178,11 +197,12 @@ class SORL(Algorithm):
         return loss, {"actor_loss": loss, "flow_loss": flow_loss, "shortcut_loss": shortcut_loss, "actor_q": q.mean()}
 
     def path(self, action: Array, noise: Array, time: Array) -> Array:
+        """Return the point x_t between noise (time 0) and the action (time 1)."""
         return (1 - (1 - SMALLEST_NOISE) * time) * noise + time * action
 
 
 def shortcut_codes(batch_size: int) -> Array:
-    """The step code c [batch, 1] of each row: thirds of the batch get 2, 1 and 0, what is left over gets 0."""
+    """Return the step code c [batch, 1] of each row: thirds of the batch get 2, 1 and 0, what is left over gets 0."""
     third = batch_size // 3
     return jnp.repeat(
         jnp.asarray([2.0, 1.0, 0.0]),
@@ -192,7 +212,7 @@ def shortcut_codes(batch_size: int) -> Array:
 
 
 def shortcut_action(actor: VectorField, observation: Array, noise: Array, steps: int) -> Array:
-    """A sample in a fixed number of steps."""
+    """Turn noise into an action in a fixed number of steps."""
     features, code = actor.encoder(observation), math.log2(steps)
 
     def move(x: Array, time: Array) -> tuple[Array, None]:
@@ -202,15 +222,6 @@ def shortcut_action(actor: VectorField, observation: Array, noise: Array, steps:
 
 
 def sample_action(actor: VectorField, observation: Array, noise: Array, steps: Array) -> Array:
-    """A sample in a number of steps that is only known at run time, one of STEPS."""
+    """Turn noise into an action in a number of steps that is only known at run time, one of STEPS."""
     branches = [lambda actor, noise, k=k: shortcut_action(actor, observation, noise, k) for k in STEPS]
     return jax.lax.switch(jnp.searchsorted(jnp.asarray(STEPS), steps), branches, actor, noise)
-
-
-def with_part(new: Trainable[Networks], old: Trainable[Networks], name: str) -> Trainable[Networks]:
-    """The new networks, but one of them and its moments as they were."""
-
-    def part(tree: Trainable[Networks]) -> tuple:
-        return getattr(tree.network, name), getattr(tree.optimiser.mu, name), getattr(tree.optimiser.nu, name)
-
-    return eqx.tree_at(part, new, part(old))

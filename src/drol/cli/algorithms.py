@@ -6,11 +6,11 @@ import sys
 import textwrap
 from typing import Any
 
-from drol.algorithms import ALGORITHMS, find_algorithm
-from drol.algorithms.base import Algorithm
+from drol.algorithms import Algorithm, find_algorithm, known_algorithms
+from drol.bounds import allowed_words
 from drol.cli.flags import Parser
 from drol.errors import InputError
-from drol.paper.presets import PRESETS, FamilyRow, family_rows
+from drol.paper.presets import LAPTOP, PRESETS, FamilyRow, family_rows
 
 WIDTH = 120
 
@@ -21,7 +21,7 @@ def run(arguments: list[str]) -> int:
     command, *rest = arguments
     if command == "show":
         return run_show(rest)
-    if command in ALGORITHMS:
+    if command in known_algorithms():
         raise InputError(f"unknown command {command!r}; did you mean `drol algorithms show {command}`?")
     hint = "did you mean show?" if difflib.get_close_matches(command, ["show"]) else "it has show"
     raise InputError(f"unknown command {command!r} of `drol algorithms`; {hint}")
@@ -30,14 +30,16 @@ def run(arguments: list[str]) -> int:
 def run_list(arguments: list[str]) -> int:
     epilog = "`drol algorithms show NAME` has its equations, its hyperparameters and its settings for each task."
     Parser("algorithms", "Every algorithm, in one line.", epilog).parse(arguments)
-    for name, kind in ALGORITHMS.items():
-        print(f"{name:8s}{first_line(kind)}")
+    known = known_algorithms()
+    width = max(map(len, known)) + 2
+    for name, kind in known.items():
+        print(f"{name:{width}s}{first_line(kind)}".rstrip())
     return 0
 
 
 def run_show(arguments: list[str]) -> int:
     parser = Parser("algorithms show", "An algorithm: equations, hyperparameters, and what is known for each task.")
-    parser.add_argument("name", help=f"one of {', '.join(ALGORITHMS)}")
+    parser.add_argument("name", help=f"one of {', '.join(known_algorithms())}")
     name = parser.parse(arguments).name
     kind = find_algorithm(name)
     print(f"{name}: {first_line(kind)}\n")
@@ -45,31 +47,32 @@ def run_show(arguments: list[str]) -> int:
     print("\nhyperparameters:")
     for field in dataclasses.fields(kind):
         print(describe(field))
-    rows = family_rows(name)
-    lines = [*settings_table(rows), *notes(name, rows)] if rows else ["none"]
     print("\nsettings for the tasks of the paper:")
+    rows = family_rows(name)
+    lines = [*settings_table(rows), *notes(name, rows)] if rows else without_settings(name, kind)
     print("\n".join(f"  {line}".rstrip() for line in lines))
     return 0
 
 
 def first_line(kind: type[Algorithm]) -> str:
-    return (kind.__doc__ or "").splitlines()[0]
+    return (kind.__doc__ or "").split("\n")[0]
+
+
+def without_settings(name: str, kind: type[Algorithm]) -> list[str]:
+    """Return what stands for the table of an algorithm that is not in the paper's tables."""
+    lines = [f"none, so its defaults hold: {name} is not a method of the paper's tables"]
+    return [*lines, f"`--preset {LAPTOP}` has small networks for it"] if LAPTOP in kind.presets else lines
 
 
 def describe(field: dataclasses.Field) -> str:
-    """A hyperparameter: default, help and what it may be."""
-    choices, minimum = field.metadata["choices"], field.metadata["minimum"]
-    if choices is not None:
-        allowed = f"one of {', '.join(map(str, choices))}"
-    else:
-        allowed = "yes or no" if minimum is None else f"at least {minimum}"
-    words = f"{field.metadata['description']} ({allowed})"
+    """Return a hyperparameter in words: its default, its meaning and what it may be."""
+    words = f"{field.metadata['description']} ({allowed_words(field)})"
     head = f"  {field.name:20s}{show(field.default):10s}"
     return textwrap.fill(words, WIDTH, initial_indent=f"{head} ", subsequent_indent=" " * 33)
 
 
 def show(value: Any) -> str:
-    """A value, in little room: 512x4 for four layers of 512."""
+    """Return a value in little room: 512x4 for four layers of 512."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple) and len(set(value)) == 1:
@@ -78,7 +81,7 @@ def show(value: Any) -> str:
 
 
 def settings_table(rows: list[FamilyRow]) -> list[str]:
-    """A line for each family or task, and what the marks in it mean."""
+    """Return a line for each family or task, and what the marks in it mean."""
     names = list(dict.fromkeys(name for row in rows for name in columns(row)))
     cells = [["", "", *names, "steps"]]
     cells += [[row.benchmark, row.family, *(cell(row, name) for name in names), steps(row)] for row in rows]
@@ -91,7 +94,7 @@ def settings_table(rows: list[FamilyRow]) -> list[str]:
 
 
 def notes(algorithm: str, rows: list[FamilyRow]) -> list[str]:
-    """The sources and the notes, each with the rows that it is about."""
+    """Return the sources and the notes, each with the rows that it is about."""
     about: dict[str, list[FamilyRow]] = {}
     for row in rows:
         every = row.settings.values()
@@ -106,7 +109,7 @@ def notes(algorithm: str, rows: list[FamilyRow]) -> list[str]:
 
 
 def place(some: list[FamilyRow], rows: list[FamilyRow]) -> str:
-    """Names for some of the rows: a benchmark if it is all of its rows."""
+    """Return names for some of the rows: a benchmark if it is all of its rows."""
     names = []
     for benchmark in dict.fromkeys(row.benchmark for row in rows):
         here = [row.family for row in some if row.benchmark == benchmark]
@@ -120,7 +123,7 @@ def columns(row: FamilyRow) -> list[str]:
 
 
 def cell(row: FamilyRow, name: str) -> str:
-    """The value under every preset; one if they agree."""
+    """Return the value under every preset; one if they agree."""
     texts = []
     for preset in PRESETS:
         settings = row.settings[preset]

@@ -2,36 +2,31 @@
 
 import importlib.util
 import json
-import math
 import os
 import sys
-import time
 from argparse import Namespace
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from drol.algorithms import ALGORITHMS, find_algorithm
+from drol.algorithms import find_algorithm, known_algorithms
 from drol.cli.flags import Parser, whole_number
-from drol.cli.jax_cache import prepare_jax
+from drol.cli.jax_cache import keep_compiled_programs
 from drol.errors import InputError
-from drol.experiments.bench.machine import EVALUATION_SECONDS, describe_machine, measure_evaluation, measure_start
-from drol.experiments.bench.methods import candidate_ladder, make_algorithms, measure_speed
-from drol.experiments.bench.timers import Against, load_against, random_dataset
-from drol.progress import duration
-from drol.tasks import DEFAULT_TASK, find_source
+from drol.experiments.bench.bench import PARTS, bench
+from drol.experiments.bench.methods import CANDIDATES
+from drol.paper import published_times
+from drol.progress import Progress
+from drol.tasks import DEFAULT_TASK
 
-PARTS = ("start", "evaluation", "speed")
 PARTS_HELP = "start: memory and compile time; evaluation: steps; speed: updates and actions (default: all)"
-QUICK_METHODS, QUICK_ROUNDS, QUICK_EPISODES = ("drol", "fql"), 2, 8
-EPISODES = 50
-EVALUATION_ROUNDS = 3  # at most; each takes seconds
+QUICK = {"methods": ["drol", "fql"], "rounds": 2, "episodes": 8, "candidates": ()}
+FORMATS = (".png", ".svg", ".pdf")
 EPILOG = """examples:
   drol bench                                         every method; half an hour or more on two cores
   drol bench --quick                                 a first look
   drol bench --methods drol fql --json speed.json --figure speed.png
   drol bench --parts evaluation --methods drol --task cube-single-play-singletask-task1-v0
-  drol bench --methods drol --parts speed --against their_code:make_update
+  drol bench --methods drol --parts speed --against benchmarks.one_pass:make_update
 
 --against takes the place of a function that takes nothing and returns a callable which makes one update and waits for
 it; the ratio is our time over theirs, taken in the same rounds. their_code.py in this folder could hold:
@@ -46,37 +41,38 @@ The bound is the time that the matrix products of an update take at the rate of 
 
 
 def run(arguments: list[str]) -> int:
-    parsed = read_arguments(arguments)
+    options, parsed = read_arguments(arguments)
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # other processes of ours need the GPU as well
-    prepare_jax()
-    against = load_against(parsed.against) if parsed.against else None
-    machine = describe_machine()
-    print(f"{machine['device']}, jax {machine['jax']}", file=sys.stderr)
-    results = measure(parsed, machine, against)
+    keep_compiled_programs()
+    with Progress("bench", "measurements") as progress:
+        results = bench(**options, report=progress.show)
     if parsed.json:
         parsed.json.write_text(json.dumps(results, indent=2) + "\n")
     if parsed.figure:
         from drol.experiments.bench.figure import bench_figure
+        from drol.experiments.report.style import save_figure
 
-        bench_figure(results).savefig(parsed.figure, dpi=160)
-    print(report(results))
+        published = published_times.TRAINING_STEP, published_times.ACTION
+        save_figure(bench_figure(results, *published), parsed.figure)
+    print(table(results))
     for path in (parsed.json, parsed.figure):
         if path:
             print(f"wrote {path}")
     return 0
 
 
-def read_arguments(arguments: list[str]) -> Namespace:
-    """The options, all of them checked before anything is measured."""
+def read_arguments(arguments: list[str]) -> tuple[dict[str, Any], Namespace]:
+    """Return the arguments of `bench`, and all that was given; files that cannot be written are refused now."""
     parser = Parser("bench", "How fast every method is on this machine, and what it needs.", EPILOG)
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help=f"of {' '.join(ALGORITHMS)} (default: all)")
+    names = " ".join(known_algorithms())
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help=f"of {names} (default: all)")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help=PARTS_HELP)
     parser.add_argument("--rounds", type=whole_number, metavar="N", help="how often all is timed (default: 5)")
     parser.add_argument("--seeds", type=whole_number, default=8, metavar="N", help="seeds at once (default: 8)")
     parser.add_argument(
         "--preset", choices=("paper", "laptop"), default="paper", help="size of the networks (default: paper)"
     )
-    parser.add_argument("--quick", action="store_true", help="two methods and few rounds")
+    parser.add_argument("--quick", action="store_true", help="two methods, few rounds and episodes, one value of K")
     parser.add_argument(
         "--task",
         metavar="NAME",
@@ -90,94 +86,46 @@ def read_arguments(arguments: list[str]) -> Namespace:
     )
     parser.add_argument("--against", metavar="PATH", help="module:function that makes another code's update; see below")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to this file")
-    parser.add_argument("--figure", type=Path, metavar="FILE", help="draw them (.png, .svg or .pdf)")
+    parser.add_argument("--figure", type=Path, metavar="FILE", help=f"draw them ({', '.join(FORMATS)})")
     parsed = parser.parse(arguments)
-    parsed.methods = list(dict.fromkeys(parsed.methods or (QUICK_METHODS if parsed.quick else ALGORITHMS)))
-    parsed.rounds = (QUICK_ROUNDS if parsed.quick else 5) if parsed.rounds is None else parsed.rounds
-    for name in parsed.methods:
+    for name in parsed.methods or ():
         find_algorithm(name)
-    for name in ("rounds", "seeds", "episodes"):
-        value = getattr(parsed, name)
-        if value is not None and value < 1:
-            raise InputError(f"{name} is {value}; it must be at least 1")
     for path in (parsed.json, parsed.figure):
         if path and not path.absolute().parent.is_dir():
             raise InputError(f"cannot write {path}: there is no folder {path.absolute().parent}")
     if parsed.figure:
         check_figure(parsed.figure, parsed.parts)
-    if parsed.against and "speed" not in parsed.parts:
-        raise InputError("--against is timed in the part speed; add it to --parts")
-    check_task(parsed)
-    return parsed
+    given = {name: getattr(parsed, name) for name in ("methods", "rounds", "episodes")}
+    given = {name: value for name, value in given.items() if value is not None}
+    options = {"rounds": 5, "candidates": CANDIDATES} | (QUICK if parsed.quick else {}) | given
+    rest = {name: getattr(parsed, name) for name in ("seeds", "preset", "against")}
+    return options | rest | {"parts": measurable(parsed), "task": parsed.task or DEFAULT_TASK}, parsed
 
 
 def check_figure(path: Path, parts: list[str]) -> None:
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise InputError(f"the figure is {path}; its name must end in .png, .svg or .pdf")
+    if path.suffix not in FORMATS:
+        raise InputError(f"the figure is {path}; its name must end in {', '.join(FORMATS)}")
     if "speed" not in parts:
         raise InputError("--figure shows the part speed; add it to --parts")
     if importlib.util.find_spec("matplotlib") is None:
         raise InputError("figures need matplotlib; install it with: pip install 'drol[report]'")
 
 
-def check_task(parsed: Namespace) -> None:
-    """Refuse a task that is not known; without a simulator only what needs none is measured."""
-    if parsed.task:
-        find_source(parsed.task)
-    if "evaluation" not in parsed.parts or importlib.util.find_spec("gymnasium"):
-        return
-    if parsed.task or list(parsed.parts) == ["evaluation"]:
+def measurable(parsed: Namespace) -> list[str]:
+    """Return the parts that can be measured here: without a simulator, those that need none."""
+    parts = list(parsed.parts)
+    if "evaluation" not in parts or importlib.util.find_spec("gymnasium"):
+        return parts
+    if parsed.task or parts == ["evaluation"]:
         raise InputError("evaluations need a simulator; install one with: pip install 'drol[ogbench]'")
-    parsed.parts = [part for part in parsed.parts if part != "evaluation"]
     print("no evaluations: they need pip install 'drol[ogbench]'", file=sys.stderr)
-
-
-def measure(parsed: Namespace, machine: dict[str, Any], against: Against | None) -> dict[str, Any]:
-    """Everything that was asked for, as JSON can hold it."""
-    algorithms = make_algorithms(parsed.methods, parsed.preset)
-    rows: dict[str, dict[str, Any]] = {name: {} for name in algorithms}
-    results = {**machine, "preset": parsed.preset, "rounds": parsed.rounds, "seeds": parsed.seeds, "ladder": {}}
-    if "start" in parsed.parts:
-        found = measure_start(algorithms, say=progress("memory and compile time"))
-        rows = {name: rows[name] | found[name] for name in rows}
-    if "evaluation" in parsed.parts:
-        results["task"] = parsed.task or DEFAULT_TASK
-        rounds = min(parsed.rounds, EVALUATION_ROUNDS)
-        seconds = EVALUATION_SECONDS if parsed.episodes is None else math.inf
-        episodes = parsed.episodes or (QUICK_EPISODES if parsed.quick else EPISODES)
-        say = progress("evaluation")
-        found = measure_evaluation(algorithms, results["task"], episodes, rounds, seconds, say=say)
-        rows = {name: rows[name] | found[name] for name in rows}
-    if "speed" in parsed.parts:
-        ladder = {} if parsed.quick else candidate_ladder(algorithms)
-        say = progress("updates and actions")
-        speed = measure_speed(algorithms, ladder, random_dataset(), parsed.rounds, parsed.seeds, against, say)
-        found = speed.pop("methods")
-        rows = {name: rows[name] | found[name] for name in rows}
-        results |= speed
-    return results | {"methods": rows}
-
-
-def progress(part: str) -> Callable[[str, int, int], None]:
-    """Lines on stderr, not more than one in two seconds: what is measured, and how long this part still takes."""
-    began = said = time.monotonic() - 2
-
-    def say(what: str, done: int, total: int) -> None:
-        nonlocal began, said
-        now = time.monotonic()
-        began = now if done == 0 else began  # compiling says nothing about how long the rest takes
-        if now - said < 2:
-            return
-        said = now
-        left = f", about {duration((now - began) / done * (total - done))} left of this part" if done else ""
-        print(f"{part}: {what}{left}", file=sys.stderr, flush=True)
-
-    return say
+    return [part for part in parts if part != "evaluation"]
 
 
 # Two lines of heading, the entry of a method's row, how it is printed and by what it is multiplied before.
 COLUMNS: tuple[tuple[str, str, tuple[str, ...], str, float], ...] = (
     ("updates", "/s", ("updates_per_second",), ",.1f", 1),
+    ("time", "/drol", ("over_drol",), ".2f", 1),
     ("{seeds} seeds", "/s in all", ("seeds_updates_per_second",), ",.1f", 1),
     ("of the", "bound", ("share_of_bound",), ".0%", 1),
     ("actions", "/s", ("actions_per_second", "1"), ",.0f", 1),
@@ -195,27 +143,24 @@ COLUMNS: tuple[tuple[str, str, tuple[str, ...], str, float], ...] = (
 )
 
 
-def report(results: dict[str, Any]) -> str:
-    """The table, and below it what belongs to no single method."""
+def table(results: dict[str, Any]) -> str:
+    """Return a line for each method, and below them what belongs to no single one."""
     lines = [f"{results['device']}, jax {results['jax']}, {results['preset']} networks, {results['rounds']} rounds", ""]
-    columns = [["", "", *results["methods"]]]
-    seen = set()
+    columns = {("",): ["", "", *results["methods"]]}
     for first, second, path, form, factor in COLUMNS:
-        entries = [entry.format(**results) for entry in path]
+        entries = tuple(entry.format(**results) for entry in path)
         values = [look_up(row, entries) for row in results["methods"].values()]
-        if all(value is None for value in values) or tuple(entries) in seen:
-            continue
-        seen.add(tuple(entries))
-        cells = ["-" if value is None else format(factor * value, form) for value in values]
-        columns.append([first.format(**results), second.format(**results), *cells])
-    widths = [max(map(len, column)) for column in columns]
-    for cells in zip(*columns, strict=True):
-        name, *rest = (f"{cell:{'<' if index == 0 else '>'}{widths[index]}}" for index, cell in enumerate(cells))
-        lines.append("  ".join([name, *rest]).rstrip())
+        if entries not in columns and any(value is not None for value in values):
+            cells = ["-" if value is None else format(factor * value, form) for value in values]
+            columns[entries] = [first.format(**results), second.format(**results), *cells]
+    widths = [max(map(len, column)) for column in columns.values()]
+    for name, *cells in zip(*columns.values(), strict=True):
+        rest = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
+        lines.append("  ".join([name.ljust(widths[0]), *rest]).rstrip())
     return "\n".join([*lines, "", *notes(results)])
 
 
-def look_up(row: dict[str, Any], entries: list[str]) -> float | None:
+def look_up(row: dict[str, Any], entries: tuple[str, ...]) -> float | None:
     value: Any = row
     for entry in entries:
         value = value.get(entry) if value else None
@@ -223,35 +168,27 @@ def look_up(row: dict[str, Any], entries: list[str]) -> float | None:
 
 
 def notes(results: dict[str, Any]) -> list[str]:
-    """What the columns mean, and the ratios that are worth a line of their own."""
-    methods = results["methods"]
+    """Return what the columns mean, and the ratios that are worth a line of their own."""
+    methods, ladder = results["methods"], results["ladder"]
     lines = []
     if "matmul_gflops" in results:
         bare = results["numpy_forward_p50_milliseconds"]
         ratios = ", ".join(f"{name} {row['latency_over_numpy']:.2f}" for name, row in methods.items())
         lines.append(f"matrix product [4096, 512] x [512, 512]: {results['matmul_gflops']:.0f} GFLOP/s")
         lines.append(f"the bare network in NumPy takes {bare:.2f} ms (p50); an action takes, in these: {ratios}")
-        ladder = {name: 1000 / row["updates_per_second"] for name, row in results["ladder"].items()}
-        ordered = sorted(ladder, key=lambda name: int(name.split("=")[1]))
-        if ordered:
-            lines.append("an update of " + ", ".join(f"{name}: {ladder[name]:.1f} ms" for name in ordered))
+    if ladder:
+        times = {name: 1000 / row["updates_per_second"] for name, row in ladder.items()}
+        words = ", ".join(f"{name} {times[name]:.1f} ms ({row['over_drol']:.2f})" for name, row in ladder.items())
+        lines.append(f"an update, and its time over that of drol: {words}")
     if "task" in results:
         gains = {name: row["evaluation_gain_of_two_cores"] for name, row in methods.items()}
         words = ", ".join(f"{name} {gain:.2f}" for name, gain in gains.items() if gain)
         lines.append(f"evaluation in {results['task']}" + (f"; two cores over one: {words}" if words else ""))
     if any("peak_memory_bytes" in row for row in methods.values()):
-        lines.append(
-            "memory: resident peak of a fresh process that compiles and trains on a million transitions (29, 8)"
-        )
-        lines.append(
-            "compile: from the call to the end of the first update, without and with the compiled program on disk"
-        )
-    if "against" in results:
-        theirs = results["against"]
-        for name, ratio in theirs["ratio"].items():
-            ours = 1000 / methods[name]["updates_per_second"]
-            lines.append(
-                f"{name} {ours:.2f} ms an update, {theirs['name']} {theirs['milliseconds']:.2f} ms; "
-                f"ours over theirs: {ratio:.2f}"
-            )
+        lines.append("memory: resident peak of a fresh process that compiles and trains on a million transitions")
+        lines.append("compile: from the call to the end of the first update; cached: with the compiled program on disk")
+    for name, ratio in results.get("against", {}).get("ratio", {}).items():
+        ours, theirs = 1000 / methods[name]["updates_per_second"], results["against"]
+        times = f"{name} {ours:.2f} ms an update, {theirs['name']} {theirs['milliseconds']:.2f} ms"
+        lines.append(f"{times}; ours over theirs: {ratio:.2f}")
     return lines

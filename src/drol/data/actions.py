@@ -1,4 +1,4 @@
-"""The box [-1, 1] of all actions, and the one that they lived in before they were scaled to it."""
+"""The box [-1, 1] of all actions, and the box in the units of the data that actions are scaled from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import numpy as np
 from drol.errors import InputError
 
 ACTION_LIMIT = 1 - 1e-5  # data actions are clipped a little inside the box
+TOLERANCE = 1e-6  # an action may lie so far outside the box, by rounding, before it is refused
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class ActionBox:
 
     @classmethod
     def of(cls, low: Sequence[float], high: Sequence[float], size: int) -> "ActionBox":
-        """A box of `size` dimensions; a single number stands for all of them."""
+        """Return a box of `size` dimensions; a single number stands for all of them."""
         low, high = (tuple(map(float, values)) for values in (low, high))
         low, high = (values * size if len(values) == 1 else values for values in (low, high))
         if len(low) != size:
@@ -47,9 +48,14 @@ class ActionBox:
         return np.where(half > 0, half, 1.0)
 
     def to_unit(self, action: np.ndarray) -> np.ndarray:
-        """Actions of the box as numbers in [-1, 1]."""
+        """Return actions of this box as numbers in [-1, 1]."""
         return (np.asarray(action, np.float64) - self.centre) / self.half
 
     def from_unit(self, action: np.ndarray) -> np.ndarray:
-        """Actions in [-1, 1], as a policy gives them, as actions of the box."""
+        """Return actions in [-1, 1], as a policy gives them, as actions of this box."""
         return np.asarray(action, np.float64) * self.half + self.centre
+
+
+def find_outside(action: np.ndarray) -> np.ndarray:
+    """Return which numbers of actions [...] lie outside [-1, 1] by more than rounding."""
+    return np.abs(action) > 1 + TOLERANCE

@@ -1,8 +1,6 @@
-"""Transitions on the device, each observation stored once."""
+"""Transitions for updates: what every dataset offers, and the dataset whose arrays are on the device."""
 
-import hashlib
-from collections.abc import Iterator
-from typing import Self
+from typing import Protocol, Self
 
 import equinox as eqx
 import jax
@@ -11,23 +9,72 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from drol.data.actions import ACTION_LIMIT
 from drol.data.files.episodes import assemble
-from drol.data.files.npz import aligned
-from drol.data.files.options import Reading
+from drol.data.files.options import ReadingOptions
 from drol.data.images import check_images, check_standardisable, is_image, random_crop, rows_before, stack
+from drol.data.rows import ROW_ARRAYS, Arrays, Fingerprint, check_rows, finish_rows
+from drol.data.standardisation import Standardisation
 from drol.errors import InputError
 from drol.types import Spec, Transition
 
-PIECE_BYTES = 1 << 20  # looked at at once, so that checking a dataset takes no memory beside it
+
+class Transitions(Protocol):
+    """N transitions that updates draw batches from, in memory (`Dataset`) or on disk (`OnDiskDataset`)."""
+
+    @property
+    def size(self) -> int:
+        """N."""
+        ...
+
+    @property
+    def spec(self) -> Spec:
+        """Shapes of an observation and of an action, as batches have them."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Size of all arrays in bytes."""
+        ...
+
+    @property
+    def on_device(self) -> "Dataset | None":
+        """The arrays, where compiled code can index them; None if batches must be streamed."""
+        ...
+
+    def sample(self, key: Array, batch_size: int) -> Transition:
+        """Return transitions drawn uniformly, with replacement."""
+        ...
+
+    def take(self, index: Array) -> Transition:
+        """Return the transitions with these numbers."""
+        ...
+
+    def standardised(self, standardisation: Standardisation) -> "Transitions":
+        """Return the same transitions with standardised observations; images are refused."""
+        ...
+
+    def moments(self) -> tuple[Array | np.ndarray, Array | np.ndarray]:
+        """Return mean and deviation of the observations; images are refused."""
+        ...
+
+    def fingerprint(self) -> str:
+        """Return a hash that equal data share, however they are stored."""
+        ...
+
+    def leading(self, rows: int) -> "Dataset":
+        """Return the first whole trajectories, of at most so many rows together but at least one, in memory."""
+        ...
+
+    def some(self, count: int) -> "Dataset":
+        """Return so many transitions from all over the data, in memory; data in memory return all."""
+        ...
 
 
 class Dataset(eqx.Module):
-    """N transitions laid out as rows of trajectories: the next observation of a row is the row after it.
+    """N transitions in memory, laid out as rows of trajectories: the next observation of a row is the row after it.
 
-    A trajectory of T transitions is T + 1 rows; its last row only holds the final observation. `sample` and `take`
-    are the only doors, so the storage stays free to change. Images stay bytes, and an observation of several frames is
-    put together when it is drawn.
+    A trajectory of T transitions is T + 1 rows; its last row only holds the final observation. So each observation is
+    stored once. Images stay bytes, and an observation of several frames is put together when it is drawn.
     """
 
     observation: Array  # [rows, *observation], of images a single frame
@@ -49,40 +96,53 @@ class Dataset(eqx.Module):
         last: np.ndarray,
         frame_stack: int = 1,
         crop_probability: float = 0.0,
-        overwrite_action: bool = False,
     ) -> Self:
-        """A dataset from trajectories laid end to end; where `last` is true all but the observation is ignored.
+        """Return a dataset of trajectories laid end to end, T + 1 rows for T transitions.
 
-        `overwrite_action`: the array of actions is not needed afterwards, so it may be clipped in place.
+        Args:
+            observation: Vectors [rows, size], or images of bytes [rows, height, width, channels].
+            action: Actions in [-1, 1], [rows, action size].
+            reward: Rewards [rows].
+            continues: 0 where the task ended with the transition, else 1, [rows].
+            last: Whether a row is the last of its trajectory, [rows]; there all but the observation is ignored.
+            frame_stack: Images that make one observation.
+            crop_probability: The probability with which `sample` crops the images of a batch.
         """
-        check_images(observation, frame_stack, crop_probability)
-        arrays = {"observation": observation, "action": action, "reward": reward, "continues": continues}
-        rows = len(observation)
-        for name, array in {**arrays, "last": last}.items():
-            if len(array) != rows:
-                raise InputError(f"{name} has {len(array)} rows where observation has {rows}; they must be equal")
-        for name, array in {"reward": reward, "continues": continues, "last": last}.items():
-            if np.ndim(array) != 1:
-                raise InputError(f"{name} has shape {np.shape(array)}; it must be [rows]")
-        last = np.asarray(last, bool)
-        if rows < 2 or not last[-1] or last.all():
-            raise InputError(
-                f"{rows} rows with {last.sum()} ends hold no transition; a trajectory is at least two rows"
-            )
-        if action.ndim != 2:
-            raise InputError(f"action has shape {action.shape}; it must be [rows, action size]")
-        for name, array in arrays.items():
-            check_finite(name, array, None if name == "observation" else last)
-        # What follows a last transition is not known; the released codes read the action of the next trajectory.
-        clipped = clip_actions(action, last, overwrite_action)
-        clipped[last] = clipped[np.minimum(np.flatnonzero(last) + 1, rows - 2)]
+        rows = {"observation": observation, "action": action, "reward": reward, "continues": continues, "last": last}
+        return cls._finish(rows, frame_stack, crop_probability, overwrite=False)
+
+    @classmethod
+    def take_over(
+        cls,
+        observation: np.ndarray,
+        action: np.ndarray,
+        reward: np.ndarray,
+        continues: np.ndarray,
+        last: np.ndarray,
+        frame_stack: int = 1,
+        crop_probability: float = 0.0,
+    ) -> Self:
+        """Return the dataset that `from_rows` gives, without a second copy of arrays that nobody else needs.
+
+        The actions are finished in place, so the caller must not use them afterwards.
+        """
+        rows = {"observation": observation, "action": action, "reward": reward, "continues": continues, "last": last}
+        return cls._finish(rows, frame_stack, crop_probability, overwrite=True)
+
+    @classmethod
+    def _finish(cls, rows: Arrays, frame_stack: int, crop_probability: float, overwrite: bool) -> Self:
+        check_images(rows["observation"], frame_stack, crop_probability)
+        rows["last"] = np.asarray(rows["last"], bool)
+        check_rows(rows)
+        rows = finish_rows(rows, overwrite)
+        # With the type named, jax on a CPU takes over an aligned array without a copy.
         return cls(
-            observation=jnp.asarray(observation, jnp.uint8 if is_image(observation) else jnp.float32),
-            action=jnp.asarray(clipped, jnp.float32),  # with its type named, jax takes over an aligned array
-            reward=jnp.asarray(cleared(reward, last), jnp.float32),
-            continues=jnp.asarray(cleared(continues, last), jnp.float32),
-            last=jnp.asarray(last),
-            start=jnp.asarray(np.flatnonzero(~last), jnp.int32),
+            observation=jnp.asarray(rows["observation"], jnp.uint8 if is_image(rows["observation"]) else jnp.float32),
+            action=jnp.asarray(rows["action"], jnp.float32),
+            reward=jnp.asarray(rows["reward"], jnp.float32),
+            continues=jnp.asarray(rows["continues"], jnp.float32),
+            last=jnp.asarray(rows["last"]),
+            start=jnp.asarray(np.flatnonzero(~rows["last"]), jnp.int32),
             frame_stack=frame_stack,
             crop_probability=float(crop_probability),
         )
@@ -99,10 +159,43 @@ class Dataset(eqx.Module):
         next_observation: ArrayLike | None = None,
         ends: str | None = None,
     ) -> Self:
-        """A dataset from flat arrays with a row for each step, in order; ends are understood as by `drol data import`.
+        """Return a dataset of flat arrays that have a row for each step, in order.
 
-        `terminal` marks true ends, `timeout` cuts; `episode` numbers episodes. Where these leave it open, `ends` is
-        "terminal" or "timeout" for all of them, or "flags": terminals are true ends, all others cuts.
+        Ends of episodes are understood as `drol data import` understands them: after a true end nothing follows; a cut
+        (a time limit, the end of the data) only stops the recording. Without `next_observation` the step at a cut is
+        no transition of its own, since what followed it is not known.
+
+        Args:
+            observation: What was seen before each action: [steps, size], or images of bytes
+                [steps, height, width, channels].
+            action: What was done, in [-1, 1]: [steps, action size].
+            reward: What each action earned: [steps].
+            terminal: True at steps with which the task ended: [steps].
+            timeout: True at steps after which a time limit cut the episode: [steps].
+            episode: The number of the episode of each step: [steps].
+            next_observation: What was seen after each action, like `observation`.
+            ends: Where the marks leave it open: "terminal" or "timeout" if all ends are alike, or "flags" if terminals
+                are true ends and all other ends are cuts.
+
+        Returns:
+            The transitions, checked and on the device.
+
+        Example:
+            Two episodes; the first ended with its second step, the other was cut after three.
+
+            >>> import drol
+            >>> import numpy as np
+            >>> dataset = drol.Dataset.from_arrays(
+            ...     observation=np.arange(5.0)[:, None],
+            ...     action=np.zeros((5, 2)),
+            ...     reward=[0, 1, 0, 0, 0],
+            ...     terminal=[False, True, False, False, False],
+            ...     timeout=[False, False, False, False, True],
+            ... )
+            >>> dataset.size
+            4
+            >>> dataset.spec
+            Spec(observation_shape=(1,), action_size=2)
         """
         fields = {"observation": observation, "action": action, "reward": reward, "terminal": terminal}
         fields |= {"timeout": timeout, "episode": episode, "next_observation": next_observation}
@@ -113,8 +206,8 @@ class Dataset(eqx.Module):
                     arrays[name] = np.asarray(values)
             except ValueError as error:
                 raise InputError(f"{name} has steps of different shapes ({error}); all must be alike") from error
-        rows, _ = assemble(arrays, Reading(ends=ends))
-        return cls.from_rows(rows["observation"], rows["action"], rows["reward"], rows["continues"], rows["last"])
+        rows, _ = assemble(arrays, ReadingOptions(ends=ends))
+        return cls.take_over(rows["observation"], rows["action"], rows["reward"], rows["continues"], rows["last"])
 
     @property
     def size(self) -> int:
@@ -129,8 +222,12 @@ class Dataset(eqx.Module):
     def nbytes(self) -> int:
         return sum(array.nbytes for array in jax.tree.leaves(self))
 
+    @property
+    def on_device(self) -> "Dataset | None":
+        return self
+
     def sample(self, key: Array, batch_size: int) -> Transition:
-        """Transitions drawn uniformly, with replacement; their images are cropped with `crop_probability`."""
+        """Return transitions drawn uniformly, with replacement; their images are cropped with `crop_probability`."""
         if self.crop_probability == 0:
             return self.take(jax.random.randint(key, (batch_size,), 0, self.size))
         index_key, crop_key = jax.random.split(key)
@@ -138,7 +235,7 @@ class Dataset(eqx.Module):
         return random_crop(crop_key, batch, self.crop_probability)
 
     def take(self, index: Array) -> Transition:
-        """The transitions with these numbers, as they are."""
+        """Return the transitions with these numbers; their images are not cropped."""
         row = self.start[index]
         # An observation and the next one share all frames but one, so both are read together.
         frames = self.observation[rows_before(self.last, row + 1, self.frame_stack + 1)]  # [batch, frames + 1, ...]
@@ -152,61 +249,30 @@ class Dataset(eqx.Module):
             next_action_known=1.0 - self.last[row + 1],
         )
 
-    def standardised(self, mean: Array, deviation: Array) -> Self:
-        """The same transitions with observations shifted and scaled; images are refused."""
+    def moments(self) -> tuple[Array, Array]:
+        """Return mean and deviation of all rows of observations; images are refused."""
         check_standardisable(self.observation)
-        return eqx.tree_at(lambda data: data.observation, self, (self.observation - mean) / deviation)
+        return self.observation.mean(0), self.observation.std(0)
+
+    def standardised(self, standardisation: Standardisation) -> Self:
+        """Return the same transitions with standardised observations; images are refused."""
+        check_standardisable(self.observation)
+        return eqx.tree_at(lambda data: data.observation, self, standardisation(self.observation))
 
     def fingerprint(self) -> str:
-        """A hash of every value: the same data has the same fingerprint, however it was stored.
-
-        How images are drawn from it counts as well, since other frames or crops make another run.
-        """
-        digest = hashlib.sha256()
-        for name in ("observation", "action", "reward", "continues", "last"):
+        """Return a hash of every value and of how images are drawn."""
+        fingerprint = Fingerprint()
+        for name in ROW_ARRAYS:
             array = np.ascontiguousarray(getattr(self, name))
-            digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-            digest.update(array.reshape(-1).view(np.uint8).data)  # not a copy: images may fill half of the memory
-        if self.frame_stack > 1 or self.crop_probability > 0:
-            digest.update(f"frame_stack {self.frame_stack} crop_probability {self.crop_probability}".encode())
-        return digest.hexdigest()
+            fingerprint.begin_array(name, array.dtype, array.shape)
+            fingerprint.add_bytes(array.reshape(-1).view(np.uint8).data)  # not a copy: images may fill half of memory
+        fingerprint.add_image_options(self.frame_stack, self.crop_probability)
+        return fingerprint.hexdigest()
 
+    def leading(self, rows: int) -> "Dataset":  # noqa: ARG002
+        """Return the dataset itself: all of it is in memory."""
+        return self
 
-def check_finite(name: str, array: np.ndarray, last: np.ndarray | None) -> None:
-    """Refuse NaN and infinity, but not where `last` is true. Piece by piece, as all that follows: see `PIECE_BYTES`."""
-    if array.dtype == np.uint8:  # a byte is always finite, and of images there are gigabytes
-        return
-    count = 0
-    for piece in pieces(array):
-        wrong = ~np.isfinite(array[piece])
-        if wrong.any():
-            count += int(wrong.sum() if last is None else wrong[~last[piece]].sum())
-    if count:
-        raise InputError(f"{name} has {count} values that are NaN or infinite; every value must be finite")
-
-
-def clip_actions(action: np.ndarray, last: np.ndarray, overwrite: bool) -> np.ndarray:
-    """Actions inside (-1, 1) as float32; those beyond [-1, 1] are refused, but not on last rows."""
-    in_place = overwrite and action.dtype == np.float32 and action.flags.writeable
-    clipped = action if in_place else aligned(action.shape, np.dtype(np.float32))
-    largest = 0.0
-    for piece in pieces(action):
-        largest = max(largest, np.abs(action[piece][~last[piece]]).max(initial=0))
-        clipped[piece] = np.clip(action[piece], -ACTION_LIMIT, ACTION_LIMIT)
-    if largest > 1 + 1e-6:
-        raise InputError(f"actions reach {largest:.6g}; they must lie in [-1, 1], so scale them first")
-    return clipped
-
-
-def cleared(values: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """A copy as float32 with 0 on last rows, which jax takes over as it is."""
-    copy = aligned(values.shape, np.dtype(np.float32))
-    copy[:] = values
-    copy[last] = 0
-    return copy
-
-
-def pieces(array: np.ndarray) -> Iterator[slice]:
-    """Slices of rows that cover an array."""
-    rows = max(1, PIECE_BYTES * len(array) // max(1, array.nbytes))
-    return (slice(first, first + rows) for first in range(0, len(array), rows))
+    def some(self, count: int) -> "Dataset":  # noqa: ARG002
+        """Return the dataset itself: all of it is in memory."""
+        return self

@@ -1,14 +1,13 @@
 """Fetch a file from the first of several addresses that gives it whole.
 
-NAME.part             what has come so far; the next attempt asks for the rest
+NAME.part             the bytes that were fetched so far; the next attempt requests the rest
 NAME                  appears by renaming, once length, SHA-256 and content were found right
 NAME.sha256           the sum, recorded on first use, which later copies must have (`sha256sum -c` reads it)
-quarantine/NAME.*     what was whole by its length but wrong
+quarantine/NAME.*     files of the right length with wrong content
 """
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import http.client
 import os
@@ -22,8 +21,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
-from drol.data.reachability import answering
+from drol.data.reachability import find_reachable
 from drol.errors import InputError
+from drol.progress import Report
+from drol.storage import exclusive, sync_folder, write_whole
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,200}")
 SUM = re.compile(r"[0-9a-f]{64}")
@@ -32,16 +33,16 @@ DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 MIN_BYTES = 1024  # less than this in `stall_seconds` is a stall
 
 Check = Callable[[Path], None]  # raises InputError for a file with wrong content
-Report = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
+Advance = Callable[[int, int | None], None]  # takes the bytes so far and, if known, the bytes in all
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to wait for a server and how often to ask again."""
+    """Waiting times for a server, and the number of attempts."""
 
-    connect_seconds: float = 1.8  # for all of them together, so that a missing network is told within two seconds
+    connect_seconds: float = 1.8  # for all servers together, so that a missing network is reported within two seconds
     stall_seconds: float = 20.0
-    attempts: int = 4  # that bring nothing new, at each address
+    attempts: int = 4  # at each address, counted since the last byte that was new
     pause_seconds: float = 1.0  # after the first of them; doubled each time
 
 
@@ -50,7 +51,7 @@ class Broken(Exception):
 
 
 class Refused(Exception):
-    """An address will not give the file, however often it is asked."""
+    """An address will not give the file, however often it is tried."""
 
 
 def download(
@@ -62,8 +63,26 @@ def download(
     sha256: str | None = None,
     patience: Patience | None = None,
 ) -> Path:
-    """Fetch `folder/name` from one of its addresses; a file that is there already is only verified."""
-    patience, report = patience or Patience(), report or (lambda _done, _total: None)
+    """Fetch a file from one of its addresses; a file that is there already is only verified.
+
+    Args:
+        name: The name of the file.
+        folder: Where to put it.
+        addresses: Web addresses of the file; the first that gives it whole is taken.
+        check: Raises `InputError` for a file with wrong content.
+        report: Called with the bytes so far.
+        sha256: The published sum of the file, if it is known.
+        patience: How long to wait and how often to try again.
+
+    Returns:
+        The path of the file.
+    """
+    patience = patience or Patience()
+
+    def advance(done: int, total: int | None) -> None:
+        if report:
+            report(done, total, name)
+
     path = target_path(name, folder)
     for address in addresses:
         check_address(address)
@@ -76,20 +95,20 @@ def download(
             problems = [f"{path} was bad ({error}) and is now {moved}"]
     else:
         problems = []
-    open_addresses, silent = answering(addresses, patience.connect_seconds)
-    problems += silent
-    if not open_addresses:
+    reachable, unreachable = find_reachable(addresses, patience.connect_seconds)
+    problems += unreachable
+    if not reachable:
         raise InputError(
             f"{name} cannot be fetched: no server answers ({'; '.join(problems) or 'there is no address'}); "
             f"without a network, put the file at {path}"
         )
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / f"{name}.part"
-    # A partial file may be of another version, which shows when it is complete; then all are asked from the start.
-    order = [open_addresses[0], *open_addresses] if part.exists() else open_addresses
+    # A partial file may be of another version, which shows when it is complete; then all are tried from the start.
+    order = [reachable[0], *reachable] if part.exists() else reachable
     for address in order:
         try:
-            return fetch_whole(address, part, path, check, report, sha256, patience)
+            return fetch_whole(address, part, path, check, advance, sha256, patience)
         except (Broken, Refused) as error:
             problems.append(f"{urlsplit(address).hostname}: {error}")
     size = part.stat().st_size if part.exists() else 0
@@ -100,11 +119,11 @@ def download(
 
 
 def fetch_whole(
-    address: str, part: Path, path: Path, check: Check, report: Report, sha256: str | None, patience: Patience
+    address: str, part: Path, path: Path, check: Check, advance: Advance, sha256: str | None, patience: Patience
 ) -> Path:
     """Complete the partial file, verify it and give it its name."""
-    with locked(part) as stream:
-        fetch(address, stream, report, patience)
+    with open_locked(part) as stream:
+        fetch(address, stream, part, advance, patience)
         try:
             verify(part, path, check, sha256)
         except InputError as error:
@@ -116,13 +135,14 @@ def fetch_whole(
 
 
 def target_path(name: str, folder: Path) -> Path:
-    """Where a file of this name goes; a name that could leave the folder is refused before anything is made."""
+    """Return where a file of this name goes; raise `InputError` for a name that could leave the folder."""
     if not NAME.fullmatch(name) or ".." in name:
         raise InputError(f"{name!r} is not a file name; it must be letters, digits and any of _ . + - without '..'")
     return folder / name
 
 
 def check_address(address: str) -> None:
+    """Raise `InputError` for anything but an address of the web."""
     try:
         is_web = urlsplit(address).scheme in ("http", "https") and bool(urlsplit(address).hostname)
     except ValueError:
@@ -132,39 +152,31 @@ def check_address(address: str) -> None:
 
 
 @contextlib.contextmanager
-def locked(part: Path) -> Iterator[BinaryIO]:
-    """The partial file, opened for this process alone; a link in its place is not followed."""
+def open_locked(part: Path) -> Iterator[BinaryIO]:
+    """Open the partial file for this process alone; a link in its place is not followed."""
+    refusal = f"another process is fetching {part.with_suffix('')}; wait for it or stop it"
     while True:
-        with open(part, "r+b", opener=open_without_links) as stream:
+        with contextlib.ExitStack() as stack:
             try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(
-                    f"another process is fetching {part.with_suffix('')}; wait for it or stop it"
-                ) from None
-            # The other process may have renamed the file between our opening and our locking it.
-            if part.exists() and os.path.samestat(os.fstat(stream.fileno()), part.stat()):
-                yield stream
+                descriptor = stack.enter_context(exclusive(part, refusal))
+            except OSError as error:
+                raise InputError(f"cannot write {part}: {error.strerror}") from error
+            # Another process may have renamed the file between our opening and our locking it.
+            if part.exists() and os.path.samestat(os.fstat(descriptor), part.stat()):
+                yield stack.enter_context(open(descriptor, "r+b", closefd=False))
                 return
 
 
-def open_without_links(path: str, flags: int) -> int:
-    try:
-        return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
-
-
-def fetch(address: str, stream: BinaryIO, report: Report, patience: Patience) -> None:
-    """Ask until the file is complete; give up after some attempts that did not get further than those before."""
+def fetch(address: str, stream: BinaryIO, part: Path, advance: Advance, patience: Patience) -> None:
+    """Request the file until it is complete; give up after some attempts that did not get further than before."""
     best, failures = stream.seek(0, os.SEEK_END), 0
     while True:
         try:
-            receive(address, stream, report, patience)
+            receive(address, stream, advance, patience)
             return
         except (Broken, http.client.HTTPException, OSError) as error:
             if isinstance(error, OSError) and error.errno in DISK_FAULTS:
-                raise InputError(f"cannot write {stream.name}: {error.strerror}; what has come is kept") from error
+                raise InputError(f"cannot write {part}: {error.strerror}; it keeps what was fetched") from error
             size = stream.seek(0, os.SEEK_END)
             failures = 0 if size > best else failures + 1
             best = max(best, size)
@@ -173,8 +185,8 @@ def fetch(address: str, stream: BinaryIO, report: Report, patience: Patience) ->
             time.sleep(patience.pause_seconds * 2 ** max(0, failures - 1) if failures else 0)
 
 
-def receive(address: str, stream: BinaryIO, report: Report, patience: Patience) -> None:
-    """One request, for what is missing of the file."""
+def receive(address: str, stream: BinaryIO, advance: Advance, patience: Patience) -> None:
+    """Request the missing bytes of the file once."""
     have = stream.seek(0, os.SEEK_END)
     headers = {"User-Agent": "drol", "Accept-Encoding": "identity"}
     if have:
@@ -201,16 +213,17 @@ def receive(address: str, stream: BinaryIO, report: Report, patience: Patience) 
             stream.truncate(0)
         stream.seek(have)
         check_space(stream, have, total)
-        copy(response, stream, have, total, report, patience)
+        copy(response, stream, have, total, advance, patience)
 
 
-def copy(response: Any, stream: BinaryIO, have: int, total: int | None, report: Report, patience: Patience) -> None:
+def copy(response: Any, stream: BinaryIO, have: int, total: int | None, advance: Advance, patience: Patience) -> None:
+    """Write an answer to the file; raise `Broken` if it stalls or ends early."""
     window_start, window_bytes = time.monotonic(), 0
-    report(have, total)
+    advance(have, total)
     while chunk := response.read1(CHUNK_BYTES):
         stream.write(chunk)
         have, window_bytes = have + len(chunk), window_bytes + len(chunk)
-        report(have, total)
+        advance(have, total)
         if time.monotonic() - window_start > patience.stall_seconds:
             if window_bytes < MIN_BYTES:
                 raise Broken(f"it stalls at {have:,} bytes")
@@ -221,7 +234,7 @@ def copy(response: Any, stream: BinaryIO, have: int, total: int | None, report: 
 
 
 def opener() -> urllib.request.OpenerDirector:
-    """Only the web: a redirection to a file or to ftp is not followed."""
+    """Return an opener that knows the web only: a redirection to a file or to ftp is not followed."""
     director = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler,
@@ -237,16 +250,19 @@ def opener() -> urllib.request.OpenerDirector:
 
 
 def range_start(response: Any) -> int | None:
+    """Return the first byte of a partial answer."""
     match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
     return int(match[1]) if match else None
 
 
 def total_length(response: Any) -> int | None:
+    """Return the size of the whole file that a partial answer tells."""
     match = re.fullmatch(r"bytes (?:\*|\d+-\d+)/(\d+)", response.headers.get("Content-Range", ""))
     return int(match[1]) if match else None
 
 
 def check_space(stream: BinaryIO, have: int, total: int | None) -> None:
+    """Raise `Refused` if the disk cannot hold the rest of the file."""
     disk = os.fstatvfs(stream.fileno())
     free = disk.f_bavail * disk.f_frsize
     if total is not None and total - have > free:
@@ -254,7 +270,7 @@ def check_space(stream: BinaryIO, have: int, total: int | None) -> None:
 
 
 def verify(file: Path, path: Path, check: Check, sha256: str | None) -> None:
-    """Compare a file with the sum that `path` is known to have, or record it on first use; then look at its content."""
+    """Compare a file with the sum that `path` is known to have, then check its content; record the sum on first use."""
     with file.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     record = path.with_name(f"{path.name}.sha256")
@@ -266,24 +282,13 @@ def verify(file: Path, path: Path, check: Check, sha256: str | None) -> None:
             raise InputError(f"its SHA-256 is {found[:16]}..., the one {origin} is {known[:16]}...")
     check(file)
     if not recorded:
-        temporary = record.with_name(f"{record.name}.tmp")
-        temporary.write_text(f"{found}  {path.name}\n")
-        temporary.replace(record)
+        write_whole(record, f"{found}  {path.name}\n")
 
 
 def quarantine(file: Path) -> Path:
-    """Put a bad file aside, under a name made of its content, so that the same one is not kept twice."""
+    """Put a bad file aside, under a name made of its content, so that the same one is not kept twice; return it."""
     with file.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     folder = file.parent / "quarantine"
     folder.mkdir(exist_ok=True)
     return file.replace(folder / f"{file.name.removesuffix('.part')}.{digest[:16]}")
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a renaming last."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

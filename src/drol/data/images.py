@@ -1,4 +1,4 @@
-"""What is done to images when a batch is drawn, so that each frame is stored once, as bytes.
+"""Frames are stacked and cropped when a batch is drawn, so that each is stored once, as bytes.
 
 Both follow the released codes of the FQL family on OGBench's visual tasks: 3 frames, crops with probability 0.5.
 """
@@ -18,7 +18,7 @@ CROP_PADDING = 3  # pixels, the largest shift of a crop
 
 
 def rows_before(last: Array, row: Array, count: int) -> Array:
-    """Each row and those before it [..., count], oldest first; before a trajectory its first row is repeated."""
+    """Return each row and the rows before it [..., count], oldest first; a trajectory's first row is repeated."""
     rows = [row]
     while len(rows) < count:
         is_first = (rows[-1] == 0) | last[rows[-1] - 1]
@@ -27,13 +27,13 @@ def rows_before(last: Array, row: Array, count: int) -> Array:
 
 
 def stack(frames: Array) -> Array:
-    """Frames [batch, count, ..., channels] as one image each [batch, ..., count * channels], oldest first."""
+    """Return frames [batch, count, ..., channels] as one image each [batch, ..., count * channels], oldest first."""
     frames = jnp.moveaxis(frames, 1, -2)
     return frames.reshape(*frames.shape[:-2], -1)
 
 
 def crop(images: Array, shift: Array) -> Array:
-    """What a window moved by [batch, 2] pixels sees of images [batch, height, width, channels].
+    """Return images [batch, height, width, channels] as seen through a window that is moved by [batch, 2] pixels.
 
     Beyond the border it sees the nearest pixel, as if the images had been padded with their edges.
     """
@@ -59,12 +59,12 @@ def random_crop(key: Array, batch: Transition, probability: float) -> Transition
 
 
 def is_image(observation: Array | np.ndarray) -> bool:
-    """Whether the rows of an array are images; every other observation is a vector."""
+    """Return whether the rows of an array are images; every other observation is a vector."""
     return observation.ndim == 4
 
 
 def check_images(observation: np.ndarray, frame_stack: int, crop_probability: float) -> None:
-    """Refuse observations that are neither vectors nor images of bytes, and what cannot be done to them."""
+    """Raise `InputError` for observations that are neither vectors nor images of bytes, and for vectors to crop."""
     if observation.ndim not in (2, 4):
         raise InputError(
             f"observation has shape {observation.shape}; it must be [rows, size] or [rows, height, width, channels]"
@@ -82,7 +82,7 @@ def check_images(observation: np.ndarray, frame_stack: int, crop_probability: fl
         )
 
 
-def check_standardisable(observation: Array) -> None:
-    """Refuse images: their encoder scales bytes itself, and a mean of every pixel would undo nothing but crops."""
+def check_standardisable(observation: Array | np.ndarray) -> None:
+    """Raise `InputError` for images: their encoder scales bytes itself."""
     if is_image(observation):
         raise InputError("images cannot be standardised, their encoder scales them; leave standardise_observations off")

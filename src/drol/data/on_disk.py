@@ -1,7 +1,7 @@
 """Transitions that stay on disk: the same batches as a `Dataset` in memory gives, gathered on the host.
 
 Which transitions make up a batch depends only on the key and the number of the update, so they are known before the
-update runs: a thread reads the next ones while the device is busy, and asks the disk for all their pages at once.
+update runs: a thread reads the next ones while the device is busy, and requests all their pages at once.
 """
 
 import functools
@@ -19,27 +19,34 @@ import numpy as np
 from jax import Array
 
 from drol.data.dataset import Dataset
-from drol.data.files.npz import free_memory
 from drol.data.images import check_standardisable
-from drol.data.store.audit import Moments
-from drol.data.store.writer import StoredDataset
+from drol.data.moments import Moments
+from drol.data.standardisation import Standardisation
+from drol.data.store.stored import StoredDataset
+from drol.machine import free_memory
 from drol.types import Spec, Transition
 
-PIECE_ROWS = 1 << 16
+PIECE_ROWS = 1 << 16  # looked at at once
 READ_AHEAD = 2  # chunks that wait for the device
-RESIDENT = 8  # rewards and ends, nine bytes a row, are held in memory where they take less than this part of it
+COLUMNS_SHARE = 8  # the columns (rewards and ends) are held in memory if they take less than 1 / 8 of what is free
 
 
-class MappedDataset:
-    """N transitions laid out as in `Dataset`, in arrays that may be larger than memory."""
+class OnDiskDataset:
+    """N transitions laid out as in `Dataset`, in arrays that may be larger than memory; a `Transitions`.
+
+    Args:
+        arrays: The arrays of `ROW_ARRAYS`, mapped from files.
+        fingerprint: What `Dataset.fingerprint` gives for the same values.
+        standardisation: How observations are standardised as they are read; None: not at all.
+    """
 
     def __init__(
         self,
         arrays: Mapping[str, np.ndarray],
         fingerprint: str,
-        standardisation: tuple[np.ndarray, np.ndarray] | None = None,
+        standardisation: Standardisation | None = None,
     ):
-        self.stored = with_resident(arrays)
+        self.stored = load_columns(arrays)
         self.pages = {name: Pages(array) for name, array in self.stored.items() if isinstance(array, np.memmap)}
         self.arrays = {name: np.asarray(array) for name, array in self.stored.items()}
         self.stored_fingerprint = fingerprint
@@ -52,7 +59,7 @@ class MappedDataset:
 
     @classmethod
     def open(cls, stored: StoredDataset, split: str) -> Self:
-        """A split of a dataset on disk; only sizes are checked, `drol data check` compares every byte."""
+        """Open a split of an imported dataset; only sizes are checked, `drol data check` compares every byte."""
         return cls(stored.arrays(split), stored.manifest["splits"][split]["fingerprint"])
 
     @property
@@ -63,40 +70,43 @@ class MappedDataset:
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self.arrays.values())
 
+    @property
+    def on_device(self) -> Dataset | None:
+        return None
+
     def fingerprint(self) -> str:
-        """What `Dataset.fingerprint` gives for the same values, as it was recorded when they were written."""
+        """Return what `Dataset.fingerprint` gives for the same values, as it was recorded when they were written."""
         return self.stored_fingerprint
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and deviation of the observations, in one pass over the file."""
-        moments = Moments()
+        """Return mean and deviation of all rows of observations, in one pass over the file; images are refused."""
         observation = self.arrays["observation"]
+        check_standardisable(observation)
+        moments = Moments()
         for first in range(0, len(observation), PIECE_ROWS):
             moments.add(observation[first : first + PIECE_ROWS])
         return moments.mean.astype(np.float32), moments.deviation.astype(np.float32)
 
-    def standardised(self, mean: Array | np.ndarray, deviation: Array | np.ndarray) -> "MappedDataset":
-        """The same transitions with observations shifted and scaled as they are read."""
-        check_standardisable(self.arrays["observation"])  # type: ignore[arg-type]
-        scales = np.asarray(mean, np.float32), np.asarray(deviation, np.float32)
-        return MappedDataset(self.stored, self.stored_fingerprint, scales)
+    def standardised(self, standardisation: Standardisation) -> "OnDiskDataset":
+        """Return the same transitions with observations standardised as they are read; images are refused."""
+        check_standardisable(self.arrays["observation"])
+        return OnDiskDataset(self.stored, self.stored_fingerprint, standardisation)
 
     def take(self, index: np.ndarray | Array) -> Transition:
-        """The transitions with these numbers [...], as arrays [..., ...] of NumPy."""
+        """Return the transitions with these numbers [...], as arrays [..., ...] of NumPy."""
         index = np.asarray(index)
         flat = index.reshape(-1)
         order = np.argsort(flat, kind="stable")  # files are read fastest from front to back
         row = flat[order] + np.searchsorted(self.transitions_before_end, flat[order], side="right")
         for pages in self.pages.values():
-            pages.ask_for(row, 2)
+            pages.prefetch(row, 2)
 
         def gather(name: str, rows: np.ndarray) -> np.ndarray:
             array = self.arrays[name]
             out = np.empty((len(rows), *array.shape[1:]), array.dtype)
             out[order] = array[rows]
             if name == "observation" and self.standardisation is not None:
-                mean, deviation = self.standardisation
-                out = np.asarray((jnp.asarray(out) - mean) / deviation)  # by jax, whose division rounds differently
+                out = np.asarray(self.standardisation(jnp.asarray(out)))  # by jax, to the bits of `Dataset`
             return out.reshape(*index.shape, *array.shape[1:])
 
         batch: Any = Transition(
@@ -110,20 +120,17 @@ class MappedDataset:
         )
         return batch
 
-    def first(self, rows: int) -> Dataset:
-        """The leading trajectories, as many as fit in a number of rows but at least one, in memory."""
+    def leading(self, rows: int) -> Dataset:
+        """Return the first whole trajectories, of at most so many rows together but at least one, in memory."""
         ends = self.transitions_before_end + np.arange(len(self.transitions_before_end))
         fitting = max(int(np.searchsorted(ends, rows)), 1)
         kept = slice(int(ends[fitting - 1]) + 1)
         rows_kept: dict[str, Any] = {name: np.array(array[kept]) for name, array in self.arrays.items()}
-        dataset = Dataset.from_rows(**rows_kept)
-        if self.standardisation is None:
-            return dataset
-        mean, deviation = map(jnp.asarray, self.standardisation)
-        return dataset.standardised(mean, deviation)
+        dataset = Dataset.take_over(**rows_kept)
+        return dataset if self.standardisation is None else dataset.standardised(self.standardisation)
 
     def some(self, count: int) -> Dataset:
-        """Transitions from all over the file, as many as asked for, in memory; their next actions are left out."""
+        """Return so many transitions from all over the file, in memory; their next actions are left out."""
         batch = self.take(np.linspace(0, self.size - 1, min(count, self.size)).astype(np.int64))
         second = np.arange(2 * len(batch.action)) % 2 == 1  # every transition is an episode of two rows
 
@@ -135,23 +142,23 @@ class MappedDataset:
         return Dataset.from_rows(observation, twice(batch.action), twice(batch.reward), twice(batch.continues), second)
 
     def sample(self, key: Array, batch_size: int) -> Transition:
-        """The batch that `Dataset.sample` gives for this key."""
+        """Return the batch that `Dataset.sample` gives for this key."""
         return self.take(draw(key, self.size, batch_size))
 
     def sample_chunk(self, keys: Array, first_step: int, count: int, batch_size: int) -> Transition:
-        """The batches of `count` updates from `first_step` on, as `train_chunk` draws them: [count, batch, ...].
+        """Return the batches of `count` updates from `first_step` on, as `train_chunk` draws them: [count, batch, ...].
 
-        For the keys of several seeds [seed]: [seed, count, batch, ...].
+        The keys of several seeds [seed] give [seed, count, batch, ...].
         """
         return self.take(draw_chunk(keys, first_step, self.size, count, batch_size))
 
     def stream(
         self, keys: Array, first_step: int, last_step: int, batch_size: int, chunk: int
     ) -> Iterator[tuple[int, int, Transition]]:
-        """The batches of the updates `first_step` to `last_step`, read ahead by a thread and put on the device.
+        """Yield the batches of the updates `first_step` to `last_step`, read ahead by a thread and put on the device.
 
-        Gives (first step, number of updates, batches). Batches are always of `chunk` updates, so that what takes them
-        is compiled once; beyond the number of updates the last ones are not to be used.
+        Yields (first step, number of updates, batches). There are always batches for `chunk` updates, so that the
+        function that takes them is compiled once; those beyond the number of updates must not be used.
         """
         waiting: queue.Queue[Any] = queue.Queue(READ_AHEAD)
         stopped = threading.Event()
@@ -186,29 +193,32 @@ class MappedDataset:
             thread.join()
 
 
-def with_resident(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays, those of single numbers in memory if they take little of it: each would be a page read for a row."""
+def load_columns(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the arrays, with the columns [rows] read into memory if they take little of it.
+
+    On disk, each number of a column would cost a page, as much as an observation.
+    """
     columns = {name: array for name, array in arrays.items() if array.ndim == 1}
     free = free_memory()
-    if free is None or sum(array.nbytes for array in columns.values()) > free // RESIDENT:
+    if free is None or sum(array.nbytes for array in columns.values()) > free // COLUMNS_SHARE:
         return dict(arrays)
     return {**arrays, **{name: np.array(array) for name, array in columns.items()}}
 
 
 class Pages:
-    """The pages of a file that rows of an array lie on."""
+    """The pages of the file that a mapped array lies in."""
 
     def __init__(self, array: np.memmap):
         self.row_bytes, self.offset = array[:1].nbytes, array.offset
         self.file = -1
         if hasattr(mmap, "MADV_RANDOM") and isinstance(array.base, mmap.mmap):
-            array.base.madvise(mmap.MADV_RANDOM)  # else the system reads far more than is asked for
+            array.base.madvise(mmap.MADV_RANDOM)  # else the system reads many pages around each
         if hasattr(os, "posix_fadvise") and array.filename is not None:
             self.file = os.open(array.filename, os.O_RDONLY)
             weakref.finalize(self, os.close, self.file)
 
-    def ask_for(self, row: np.ndarray, count: int) -> None:
-        """Let the system start to read `count` rows from each of these on; a disk is fastest with many wishes at once.
+    def prefetch(self, row: np.ndarray, count: int) -> None:
+        """Tell the system to read `count` rows from each of these on, all at once, which is fastest for a disk.
 
         Rows are in ascending order.
         """
@@ -216,20 +226,20 @@ class Pages:
             return
         begin = (self.offset + row * self.row_bytes) // mmap.PAGESIZE
         end = (self.offset + (row + count) * self.row_bytes - 1) // mmap.PAGESIZE + 1
-        new = np.concatenate(([True], end[1:] > end[:-1]))  # the others lie on pages that were asked for
+        new = np.concatenate(([True], end[1:] > end[:-1]))  # the others lie on pages that are read already
         for first, after in zip(begin[new].tolist(), end[new].tolist(), strict=True):
             os.posix_fadvise(self.file, first * mmap.PAGESIZE, (after - first) * mmap.PAGESIZE, os.POSIX_FADV_WILLNEED)
 
 
 @functools.partial(jax.jit, static_argnames="batch_size")
 def draw(key: Array, size: int, batch_size: int) -> Array:
-    """The numbers of the transitions that `Dataset.sample` draws."""
+    """Return the numbers [batch] of the transitions that `Dataset.sample` draws."""
     return jax.random.randint(key, (batch_size,), 0, size)
 
 
 @functools.partial(jax.jit, static_argnames=("count", "batch_size"))
 def draw_chunk(keys: Array, first_step: int, size: int, count: int, batch_size: int) -> Array:
-    """The numbers [seed, count, batch] that `train_chunk` draws; [count, batch] for a single key."""
+    """Return the numbers [seed, count, batch] that `train_chunk` draws; [count, batch] for a single key."""
 
     def draw_one(key: Array, step: Array) -> Array:
         batch_key, _ = jax.random.split(jax.random.fold_in(key, step))

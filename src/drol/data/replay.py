@@ -1,4 +1,4 @@
-"""What a policy saw while it trained, and batches that mix it with the offline data."""
+"""Transitions that a policy made while it trained, and batches that mix them with the offline data."""
 
 from typing import Self
 
@@ -29,7 +29,7 @@ class Experience(eqx.Module):
 
     @classmethod
     def empty(cls, capacity: int, like: Dataset) -> Self:
-        """Room for `capacity` transitions of the same kind; an episode of one step takes two rows."""
+        """Return room for `capacity` transitions like those of a dataset; an episode of one step takes two rows."""
         rows = 2 * capacity + 1
         return cls(
             observation=jnp.zeros((rows, *like.spec.observation_shape), like.observation.dtype),  # frames together
@@ -65,7 +65,7 @@ class Experience(eqx.Module):
         next_observation: ArrayLike,
         when: ArrayLike = True,
     ) -> "Experience":
-        """Take one step from the present observation."""
+        """Add one step from the present observation."""
         row = self.head
         return Experience(
             observation=put(self.observation, row + 1, next_observation, when),
@@ -79,7 +79,7 @@ class Experience(eqx.Module):
         )
 
     def take(self, index: Array) -> Transition:
-        """The transitions with these numbers; what will be done at the present observation is not known yet."""
+        """Return the transitions with these numbers; the action at the present observation is not known yet."""
         row = self.start[index]
         return Transition(
             observation=self.observation[row],
@@ -93,7 +93,7 @@ class Experience(eqx.Module):
 
 
 def put(array: Array, row: Array, value: ArrayLike, when: ArrayLike) -> Array:
-    """Set one row, or none: a row past the end is dropped, which keeps the write in place."""
+    """Set one row if `when`; else the row is past the end and dropped, which keeps the write in place."""
     return array.at[jnp.where(when, row, len(array))].set(value, mode="drop")
 
 
@@ -105,13 +105,14 @@ class Replay(eqx.Module):
     balanced: bool = eqx.field(static=True)
 
     def sample(self, key: Array, batch_size: int) -> Transition:
-        """Transitions of both kinds, their images cropped as the offline data's are."""
+        """Return transitions of both kinds, their images cropped as those of the offline data are."""
         if self.offline.crop_probability > 0:
             key, crop_key = jax.random.split(key)
             return random_crop(crop_key, self.draw(key, batch_size), self.offline.crop_probability)
         return self.draw(key, batch_size)
 
     def draw(self, key: Array, batch_size: int) -> Transition:
+        """Return transitions of both kinds, not cropped."""
         if not self.balanced:
             index = jax.random.randint(key, (batch_size,), 0, self.offline.size + self.experience.size)
             from_experience = index >= self.offline.size

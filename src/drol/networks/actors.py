@@ -51,8 +51,8 @@ class LatentActor(eqx.Module):
         features = jnp.broadcast_to(features, (*latent.shape[:-1], features.shape[-1]))
         return self.network(jnp.concatenate([features, latent], -1))
 
-    def candidates(self, observation: Array, latent: Array, half_precision: bool = False) -> Array:
-        """`f(s, z_k)` for the K latents [..., K, latent] of each state.
+    def candidates(self, observation: Array, latent: Array) -> Array:
+        """Return `f(s, z_k)` [..., K, action] for the K latents [..., K, latent] of each state.
 
         The first layer is linear, so its part that sees the state is computed once for each state, not K times.
         """
@@ -61,7 +61,7 @@ class LatentActor(eqx.Module):
         size = features.shape[-1]
         embedded = features @ first.kernel[:size] + first.bias  # [..., hidden]
         x = embedded[..., None, :] + latent @ first.kernel[size:]  # [..., K, hidden]
-        return self.network.after_first(x, half_precision)
+        return self.network.after_first(x)
 
 
 class VectorField(eqx.Module):
@@ -83,7 +83,7 @@ class VectorField(eqx.Module):
         return self.velocity(self.encoder(observation), x, *conditions)
 
     def velocity(self, features: Array, x: Array, *conditions: Array | float) -> Array:
-        """The velocity at x [..., action] given the state's features; each condition is a number or [..., 1]."""
+        """Return the velocity at x [..., action] given the state's features; each condition is a number or [..., 1]."""
         columns = [jnp.broadcast_to(condition, (*x.shape[:-1], 1)) for condition in conditions]
         features = jnp.broadcast_to(features, (*x.shape[:-1], features.shape[-1]))
         return self.network(jnp.concatenate([features, x, *columns], -1))

@@ -28,7 +28,7 @@ class QEnsemble(eqx.Module):
         self.members = jax.vmap(member)(jax.random.split(members_key, size))
 
     def __call__(self, observation: Array, action: Array, *conditions: Array | float) -> Array:
-        """The values [ensemble, ...] of actions [..., action]; each condition is a number or [..., 1].
+        """Return the values [ensemble, ...] of actions [..., action]; each condition is a number or [..., 1].
 
         Several actions [N, action] may come with one observation, which is then encoded once.
         """

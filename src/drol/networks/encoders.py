@@ -46,7 +46,7 @@ class Stack(eqx.Module):
 
 
 def maximum_of_three(images: Array, axis: int) -> Array:
-    """The maximum over windows of three along an axis, with stride 2; where several are equal the first one counts.
+    """Return the maximum over windows of three along an axis, with stride 2; of several equal ones the first counts.
 
     Along the width and then the height it is `lax.reduce_window` over 3 x 3 with padding "SAME" and has the same
     gradient, which takes a ninth of the time on a CPU.
@@ -98,7 +98,7 @@ Encoder = ImageEncoder | NoEncoder
 
 
 def make_encoder(key: Array, spec: Spec) -> tuple[Encoder, int]:
-    """The encoder for observations of a task, and how many features it gives."""
+    """Return the encoder for observations of a task, and how many features it gives."""
     if len(spec.observation_shape) == 3:
         return ImageEncoder(key, spec.observation_shape), FEATURES
     return NoEncoder(), spec.observation_size

@@ -23,11 +23,7 @@ class Linear(eqx.Module):
         self.kernel = initialise(key, (in_size, out_size))
         self.bias = jnp.zeros(out_size)
 
-    def __call__(self, x: Array, half_precision: bool = False) -> Array:
-        """With half precision the factors are rounded to bfloat16; their products are added up in single precision."""
-        if half_precision:
-            x, kernel = x.astype(jnp.bfloat16), self.kernel.astype(jnp.bfloat16)
-            return jnp.matmul(x, kernel, preferred_element_type=jnp.float32) + self.bias
+    def __call__(self, x: Array) -> Array:
         return x @ self.kernel + self.bias
 
 
@@ -71,11 +67,11 @@ class MLP(eqx.Module):
     def __call__(self, x: Array) -> Array:
         return self.after_first(self.layers[0](x))
 
-    def after_first(self, x: Array, half_precision: bool = False) -> Array:
-        """The rest of the network, given what the first layer returned."""
+    def after_first(self, x: Array) -> Array:
+        """Return the output of the network, given what its first layer returned."""
         for index, layer in enumerate(self.layers[1:]):
             x = jax.nn.gelu(x)
             if self.norms:
                 x = self.norms[index](x)
-            x = layer(x, half_precision)
+            x = layer(x)
         return x

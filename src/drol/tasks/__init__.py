@@ -1,33 +1,133 @@
-"""Tasks by name. A source is a module with `task_names()` and `load(name, dataset_path)`, imported when it is used."""
+"""Tasks by name: the sources of this library, those that installed packages bring, and your own."""
 
-import difflib
 import importlib
+import importlib.metadata
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from drol.errors import InputError
+from drol.errors import InputError, unknown_name
+from drol.tasks.source import TaskSource
 
 if TYPE_CHECKING:
     from drol.tasks.base import Task
 
-SOURCES = {"ogbench": "drol.tasks.ogbench.names", "d4rl": "drol.tasks.d4rl.names", "files": "drol.tasks.files"}
+SOURCES = {"ogbench": "drol.tasks.ogbench", "d4rl": "drol.tasks.d4rl", "files": "drol.tasks.files"}
+PLUGINS = "drol.tasks"  # the group of entry points by which installed packages bring sources
 DEFAULT_TASK = "pointmaze-medium-navigate-singletask-task1-v0"
+ADVICE = "`drol data list --all` names all tasks; `drol data import` makes one of your own files"
 
 
-def find_source(name: str) -> str:
-    """The module that knows the task; an unknown name is answered with the nearest known one."""
-    known = []
-    for module_name in SOURCES.values():
-        names = importlib.import_module(module_name).task_names()
-        if name in names:
-            return module_name
-        known += names
-    if name.startswith("files/"):
-        raise InputError(f"unknown task {name!r}; make it with: drol data import FILE... --out {name[6:]}")
-    nearest = difflib.get_close_matches(name, known, 1, cutoff=0)
-    raise InputError(f"unknown task {name!r}; the nearest of {len(known)} known tasks is {nearest[0]}")
+class Registry:
+    """The task sources that this process knows, by name.
+
+    They are imported when the registry is first used, all of them: which modules are imported never depends on the
+    name of a task, which may come from a file.
+
+    Args:
+        modules: The modules of the built-in sources, by name; each has a `SOURCE`.
+    """
+
+    def __init__(self, modules: Mapping[str, str] = SOURCES):
+        self.modules = modules
+        self.known: dict[str, TaskSource] | None = None
+
+    @property
+    def sources(self) -> dict[str, TaskSource]:
+        """Every source by name: first the built-in ones, then those of packages, then those that were registered."""
+        if self.known is None:
+            self.known = {name: importlib.import_module(module).SOURCE for name, module in self.modules.items()}
+            for entry_point in importlib.metadata.entry_points(group=PLUGINS):
+                self.load_plugin(entry_point)
+        return self.known
+
+    def load_plugin(self, entry_point: importlib.metadata.EntryPoint) -> None:
+        """Add the source of an installed package; one that is broken is reported and left out."""
+        try:
+            loaded = entry_point.load()
+            self.add(loaded() if isinstance(loaded, type) else loaded)
+        except Exception as error:  # whatever another package does wrong, the built-in tasks still work
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            warnings.warn(f"the tasks of {entry_point.value} are left out ({reason})", RuntimeWarning, stacklevel=2)
+
+    def add(self, source: TaskSource) -> None:
+        """Add a source; the same class again takes the place of the first, another one with its name is refused."""
+        if not isinstance(source, TaskSource) or not isinstance(getattr(source, "name", None), str):
+            raise InputError(f"{source!r} is not a task source; it must be a drol.TaskSource with a name")
+        if not all(isinstance(task, str) for task in source.task_names()):
+            raise InputError(f"task_names of the source {source.name!r} must return a list of texts")
+        holder = self.sources.get(source.name, source)
+        if source.name in self.modules or class_name(holder) != class_name(source):
+            raise InputError(f"the name {source.name!r} is that of {class_name(holder)}; choose another one")
+        self.sources[source.name] = source
+
+    def find(self, task: str) -> TaskSource:
+        """Return the first source that has a task; an unknown name is answered with the nearest known one."""
+        names = []
+        for source in self.sources.values():
+            own = source.task_names()
+            if task in own:
+                return source
+            names += own
+        raise unknown_name("task", task, names, ADVICE)
 
 
-def load_task(name: str, dataset_path: Path | None = None) -> "Task":
-    """Load the data of a task and what its environment needs; `dataset_path` replaces the file it would look for."""
-    return importlib.import_module(find_source(name)).load(name, dataset_path)
+def class_name(source: TaskSource) -> str:
+    return f"{type(source).__module__}.{type(source).__qualname__}"
+
+
+REGISTRY = Registry()
+
+
+def known_sources() -> dict[str, TaskSource]:
+    """Return every task source by name: the built-in ones, those of installed packages, and registered ones."""
+    return dict(REGISTRY.sources)
+
+
+def register_task_source(source: TaskSource) -> None:
+    """Make the tasks of a source known to this program.
+
+    Afterwards `drol.load_task`, `drol.train` and everything else that takes the name of a task finds them. If two
+    sources have a task of the same name, the first one answers.
+
+    Args:
+        source: The source. Its name must be free; the same class again takes the place of the first.
+
+    Example:
+        >>> import drol
+        >>> class Robot(drol.TaskSource):
+        ...     name = "robot"
+        ...
+        ...     def task_names(self):
+        ...         return ["robot/pick"]
+        ...
+        ...     def load(self, name, dataset_path=None):
+        ...         return drol.task_from(drol.Dataset.from_arrays(*read_my_files()), name)
+        >>> drol.register_task_source(Robot())
+    """
+    REGISTRY.add(source)
+
+
+def find_source(name: str) -> TaskSource:
+    """Return the source of a task; an unknown name is an `InputError` with the nearest known one."""
+    return REGISTRY.find(name)
+
+
+def load_task(name: str, dataset_path: Path | str | None = None) -> "Task":
+    """Load a task by its name: its data, and what its environment and its score need.
+
+    Args:
+        name: A name of `drol data list --all`, or of a source that was registered.
+        dataset_path: A file to use in place of the task's own.
+
+    Returns:
+        The task.
+
+    Example:
+        >>> import drol
+        >>> task = drol.load_task("pointmaze-medium-navigate-singletask-task1-v0")
+        >>> task.train.size
+        100000
+    """
+    return find_source(name).load(name, None if dataset_path is None else Path(dataset_path))

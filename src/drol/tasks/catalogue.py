@@ -1,65 +1,56 @@
-"""What sources say of their datasets, so that they can be listed and fetched without loading them. No jax here.
+"""The datasets of all sources, to be listed, downloaded and collected without loading them. No jax here."""
 
-A source may have, besides `task_names` and `load`:
+from collections.abc import Iterable
 
-    datasets() -> list[DatasetEntry]
-    download_folder() -> Path                      where fetched files go
-    file_addresses(file_name) -> list[str]         where a file is published
-    check_file(path)                               raises InputError for a file that is not a whole dataset
-"""
-
-import difflib
-import importlib
-from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
-
-from drol.errors import InputError
-from drol.tasks import SOURCES
+from drol.errors import InputError, unknown_name
+from drol.tasks import known_sources
+from drol.tasks.source import DatasetEntry, TaskSource
 
 
-@dataclass(frozen=True)
-class DatasetEntry:
-    """One dataset: what it is, where it is or would be, how it can be got."""
-
-    name: str
-    tasks: tuple[str, ...]  # that are trained on it
-    transitions: int | None  # None: unknown, or nothing is published
-    observation: str  # the shape of one, for people
-    action: int | None
-    memory: int | None  # bytes it takes when loaded
-    files: tuple[str, ...]  # file names: the training part, then the others
-    folder: Path | None  # where they are, or where a download puts them
-    ways: tuple[str, ...]  # how it can be got: "embedded", "download", "collect", "--dataset"
-
-    @property
-    def path(self) -> Path | None:
-        """The file of the training part."""
-        return self.folder / self.files[0] if self.folder else None
-
-    @property
-    def present(self) -> bool:
-        return self.path is not None and self.path.is_file()
+def all_datasets() -> list[tuple[TaskSource, DatasetEntry]]:
+    """Return every dataset of every source."""
+    return [(source, entry) for source in known_sources().values() for entry in source.datasets()]
 
 
-def all_datasets() -> list[tuple[str, ModuleType, DatasetEntry]]:
-    """Every dataset of every source; a source that says nothing of its files has an entry for each task."""
-    rows = []
-    for source, module_name in SOURCES.items():
-        module = importlib.import_module(module_name)
-        if hasattr(module, "datasets"):
-            rows += [(source, module, entry) for entry in module.datasets()]
-        else:
-            for name in module.task_names():
-                rows.append((source, module, DatasetEntry(name, (name,), None, "", None, None, (), None, ())))
-    return rows
+def find_datasets(words: Iterable[str] = (), here: bool = False) -> list[tuple[TaskSource, DatasetEntry]]:
+    """Return the datasets that are asked for.
+
+    Args:
+        words: Each must be in the name of the dataset, of one of its tasks, or of its source.
+        here: Whether to leave out what is not on this machine.
+    """
+    words = list(words)
+    found = [
+        (source, entry)
+        for source, entry in all_datasets()
+        if (entry.present or not here)
+        and all(any(word in name for name in (entry.name, *entry.tasks, source.name)) for word in words)
+    ]
+    if not found and words and not here:
+        raise InputError(f"no dataset has {' and '.join(map(repr, words))} in its name; `drol data list` has all")
+    return found
 
 
-def find_dataset_entry(name: str) -> tuple[ModuleType, DatasetEntry]:
-    """The dataset of this name, or that of the task of this name."""
+def find_dataset_entry(name: str) -> tuple[TaskSource, DatasetEntry]:
+    """Return the dataset of this name, or that of the task of this name."""
     rows = all_datasets()
-    for _, module, entry in rows:
+    for source, entry in rows:
         if name == entry.name or name in entry.tasks:
-            return module, entry
-    nearest = difflib.get_close_matches(name, [entry.name for _, _, entry in rows], 1, cutoff=0)
-    raise InputError(f"unknown dataset {name!r}; the nearest of {len(rows)} known datasets is {nearest[0]}")
+            return source, entry
+    raise unknown_name("dataset", name, [entry.name for _, entry in rows], "`drol data list` names all datasets")
+
+
+def find_collector(name: str) -> TaskSource:
+    """Return the source that can make a dataset on this machine."""
+    collectable = {each: source for source in reversed(known_sources().values()) for each in source.collectable()}
+    if name in collectable:
+        return collectable[name]
+    for _, entry in all_datasets():
+        if name == entry.name:
+            raise InputError(f"{name} cannot be collected; get it by {' or '.join(entry.ways) or 'other means'}")
+    raise unknown_name("dataset", name, collectable, "`drol data collect --help` names all that can be collected")
+
+
+def example_task(source: TaskSource, dataset: str) -> str | None:
+    """Return a task that is trained on a dataset, or None if there is none."""
+    return next((entry.tasks[0] for entry in source.datasets() if entry.name == dataset and entry.tasks), None)

@@ -11,6 +11,7 @@ action + exp(log_std) * normal
 """
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ import numpy as np
 
 from drol.data.files.npz import read_npz
 from drol.errors import InputError
+from drol.storage import replace_folder, write_synced
 
 FORMAT, VERSION = "drol-policy", 1
 ARRAYS, HEADER = "policy.npz", "policy.json"
@@ -42,7 +44,7 @@ SCALES = ("input_shift", "input_scale", "output_shift", "output_scale", "log_std
 
 @dataclass(frozen=True)
 class Expert:
-    """A policy: the action that it gives, and the deviation about it where one is drawn."""
+    """A policy: the network that gives its action, and the deviation about it where one is drawn."""
 
     kernels: tuple[np.ndarray, ...]  # [in, out] each
     biases: tuple[np.ndarray, ...]
@@ -61,7 +63,7 @@ class Expert:
         return self.kernels[-1].shape[1]
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
-        """The action for what the network is shown."""
+        """Return the action for what the network is shown."""
         scales = self.scales
         hidden = np.asarray(values, np.float32)
         if "input_shift" in scales:
@@ -76,28 +78,30 @@ class Expert:
         return action + scales["output_shift"] if "output_shift" in scales else action
 
     def draw(self, values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """An action with the noise that is the policy's own; without one, the action."""
+        """Return an action with the policy's own noise; of a policy without noise, its action."""
         action = self(values)
         if "log_std" not in self.scales:
             return action
         return action + np.exp(self.scales["log_std"]) * generator.normal(size=action.shape)
 
-    def walk(self, state: np.ndarray, direction: np.ndarray) -> np.ndarray:
-        """The action of a body in this state that shall go in a direction; a state starts with its position."""
+    def walking_action(self, state: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """Return the action of a body that shall go in a direction; its state starts with its position."""
         if self.input == "observation":
             return self(state)
         return self(np.concatenate([state[2:], self.direction_scale * direction]))
 
-    def dribble(self, state: np.ndarray, to_ball: np.ndarray, ball_to_goal: np.ndarray) -> np.ndarray:
-        """The action of an ant at a ball; a state is 15 + 7 positions of ant and ball, then 14 + 6 velocities."""
+    def dribbling_action(self, state: np.ndarray, to_ball: np.ndarray, ball_to_goal: np.ndarray) -> np.ndarray:
+        """Return the action of an ant at a ball; its state is 15 + 7 positions of both, then 14 + 6 velocities."""
         return self(np.concatenate([state[2:15], state[17:], to_ball, ball_to_goal]))
 
     def header(self) -> dict[str, Any]:
+        """Return what `policy.json` says."""
         network = {"kind": "mlp", "activation": self.activation, "output": self.output}
         header = {"format": FORMAT, "version": VERSION, "network": network, "input": self.input}
         return header | ({"direction_scale": self.direction_scale} if self.input == "ogbench-direction" else {})
 
     def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays of `policy.npz`."""
         layers = enumerate(zip(self.kernels, self.biases, strict=True))
         named = {
             f"{kind}_{n}": each for n, layer in layers for kind, each in zip(("kernel", "bias"), layer, strict=True)
@@ -105,7 +109,7 @@ class Expert:
         return named | dict(self.scales)
 
     def digest(self) -> str:
-        """A name for exactly this policy."""
+        """Return a checksum of the policy."""
         digest = hashlib.sha256(json.dumps(self.header(), sort_keys=True).encode())
         for name, array in sorted(self.arrays().items()):
             digest.update(f"{name}{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
@@ -113,7 +117,7 @@ class Expert:
 
 
 def read_expert(path: Path) -> Expert:
-    """The policy of a folder; its policy.npz or policy.json may be named instead."""
+    """Read the policy of a folder; its policy.npz or policy.json may be named instead."""
     folder = path.parent if path.name in (ARRAYS, HEADER) else path
     if not (folder / HEADER).is_file() or not (folder / ARRAYS).is_file():
         raise InputError(
@@ -144,13 +148,14 @@ def read_expert(path: Path) -> Expert:
 
 
 def chosen(where: Path, name: str, value: Any, allowed: Mapping[str, Any]) -> str:
+    """Return a value of a header if it is one of those allowed."""
     if not isinstance(value, str) or value not in allowed:
         raise InputError(f"{name} of {where} is {value!r}; it must be one of {', '.join(allowed)}")
     return value
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """All arrays of an npz file, in its order."""
+    """Read all arrays of an npz file, in its order."""
     read_npz(path, ())  # a file that is not one is answered with one line
     with np.load(path, allow_pickle=False) as file:
         names = list(file)
@@ -160,7 +165,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 def make_expert(
     arrays: Mapping[str, np.ndarray], *, activation: str, output: str, input: str, direction_scale: float, where: str
 ) -> Expert:
-    """A policy of arrays that fit together, or one line that says which does not."""
+    """Make a policy of arrays that fit together; the error is one line that says which does not."""
     number = max(1, sum(name.startswith("kernel_") for name in arrays))
     layers = {f"{kind}_{layer}" for layer in range(number) for kind in ("kernel", "bias")}
     odd = sorted((layers - arrays.keys()) | (arrays.keys() - layers - set(SCALES)))
@@ -200,14 +205,16 @@ def make_expert(
 
 
 def save_expert(expert: Expert, folder: Path) -> None:
-    """Write a policy folder; one that is there already is left alone."""
+    """Write a policy folder; one that is there already is refused."""
     if folder.exists():
         raise InputError(f"{folder} exists already; choose another --out, nothing was written")
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
     partial.mkdir(parents=True)
-    np.savez(partial / ARRAYS, **expert.arrays())  # pyright: ignore[reportArgumentType]
-    (partial / HEADER).write_text(json.dumps(expert.header(), indent=2) + "\n")
-    partial.rename(folder)
+    buffer = io.BytesIO()
+    np.savez(buffer, **expert.arrays())  # pyright: ignore[reportArgumentType]
+    write_synced(partial / ARRAYS, buffer.getvalue())
+    write_synced(partial / HEADER, (json.dumps(expert.header(), indent=2) + "\n").encode())
+    replace_folder(partial, folder)
 
 
 OTHER_NAMES = {
@@ -219,7 +226,7 @@ OTHER_NAMES = {
 
 
 def expert_of_weights(path: Path, *, activation: str, output: str, input: str, direction_scale: float = 1.0) -> Expert:
-    """The policy of an npz file whose arrays have other names than ours; see `rename_layers`."""
+    """Read the policy of an npz file whose arrays have other names than ours; see `rename_layers`."""
     return make_expert(
         rename_layers(read_arrays(path)),
         activation=activation,
@@ -231,7 +238,7 @@ def expert_of_weights(path: Path, *, activation: str, output: str, input: str, d
 
 
 def rename_layers(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Names of our format for arrays called `<layer>/kernel` and `<layer>/bias`, layers in the order of the file.
+    """Return arrays called `<layer>/kernel` and `<layer>/bias` under the names of our format, in the file's order.
 
     Layers that compute a deviation (log_std/...) are left out; a deviation that is the same everywhere (log_std) stays.
     """

@@ -73,7 +73,7 @@ def test_without_a_network_one_line_says_where_the_file_belongs(published, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["antmaze-lagre-navigate-v0"], "unknown dataset 'antmaze-lagre-navigate-v0'; the nearest of"),
+        (["antmaze-lagre-navigate-v0"], "did you mean antmaze-large-navigate-v0?"),
         (["../../etc/passwd"], "unknown dataset '../../etc/passwd'"),
         (["cube-octuple-play-v0"], "nothing is published for cube-octuple-play-v0"),
         ([DATASET, "--timeout", "0"], "--timeout is 0; it must be more than 0 seconds"),

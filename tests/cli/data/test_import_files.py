@@ -69,3 +69,12 @@ def test_a_nan_is_refused_unless_dropped(capsys):
     assert main(["data", "import", "bad.npz", "--out", "bad"]) == 2
     assert "rewards has values that are NaN" in capsys.readouterr().err
     assert main(["data", "import", "bad.npz", "--out", "bad", "--drop-nonfinite"]) == 0
+
+
+def test_progress_is_shown_in_megabytes(capsys, monkeypatch):
+    monkeypatch.setattr("drol.data.files.fields.BLOCK_BYTES", 300)
+    assert main(["data", "import", "steps.npz", "--out", "mine", "--scale-actions"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("importing: 0.0/0.0 MB, ")
+    assert lines[0].endswith("left, reading steps.npz")

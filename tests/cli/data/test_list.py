@@ -4,16 +4,14 @@ import sys
 
 import pytest
 
+from drol import tasks
 from drol.cli.main import main
-from drol.tasks import SOURCES
+from drol.tasks import Registry, TaskSource
 
 
 @pytest.fixture(autouse=True)
 def only_ogbench(monkeypatch, tmp_path):
-    monkeypatch.setitem(SOURCES, "ogbench", "drol.tasks.ogbench.names")
-    for name in list(SOURCES):
-        if name != "ogbench":
-            monkeypatch.delitem(SOURCES, name)
+    monkeypatch.setattr(tasks, "REGISTRY", Registry({"ogbench": "drol.tasks.ogbench"}))
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
@@ -72,17 +70,27 @@ def test_only_what_is_here(capsys):
 
 def test_listing_imports_neither_jax_nor_the_simulator():
     code = (
-        "import sys; from drol import tasks; tasks.SOURCES.clear(); tasks.SOURCES['ogbench'] = 'drol.tasks.ogbench.names'; "
-        "from drol.cli.main import main; main(['data', 'list']); "
+        "import sys; from drol.cli.main import main; main(['data', 'list']); "
         "sys.exit(str([name for name in ('jax', 'mujoco', 'gymnasium', 'ogbench') if name in sys.modules] or ''))"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (answer.returncode, answer.stderr) == (0, "") or answer.stderr == "\n", answer.stderr
 
 
-def test_a_source_that_says_nothing_of_its_files_is_listed_by_task(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "plain_source", type("Plain", (), {"task_names": staticmethod(lambda: ["mine"])}))
-    monkeypatch.setitem(SOURCES, "plain", "plain_source")
+class Plain(TaskSource):
+    """A source that says nothing of its files."""
+
+    name = "plain"
+
+    def task_names(self):
+        return ["mine"]
+
+    def load(self, name, dataset_path=None):
+        raise AssertionError("listing loads nothing")
+
+
+def test_a_source_that_says_nothing_of_its_files_is_listed_by_task(capsys):
+    tasks.register_task_source(Plain())
     lines = listed(capsys, "mine").splitlines()
     assert lines[0] == "plain: 1 datasets, 1 tasks, 0 here"
     assert lines[2].split() == ["mine", "-", "-", "-", "-", "-", "-"]

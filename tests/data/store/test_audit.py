@@ -1,106 +1,147 @@
-"""What the report counts is what a slow count over whole arrays gives, however the rows are cut."""
+"""A report says what is in files or a dataset; the command `drol data check` only prints it."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from step_files import COUNT, FORMATS, flat_steps, refusal, write_npz
 from toys import random_rows
 
-from drol.data.files.options import Counts
-from drol.data.store.audit import Moments, Statistics, count_rows, notes, summary
+from drol.data.actions import ActionBox
+from drol.data.files.options import ReadingOptions
+from drol.data.store.audit import audit_files, audit_stored, summary
+from drol.data.store.episode_writer import EpisodeWriter
+from drol.data.store.importing import Scaling, import_files
+from drol.data.store.statistics import Statistics
 
 
-def statistics_of(rows, piece=1 << 16):
-    statistics = Statistics()
-    count_rows(rows, statistics, piece)
-    return statistics
+@pytest.fixture
+def path(tmp_path):
+    write_npz(tmp_path / "steps.npz", flat_steps())
+    return tmp_path / "steps.npz"
 
 
-@settings(deadline=None, max_examples=60)
-@given(lengths=st.lists(st.integers(1, 8), min_size=1, max_size=12), piece=st.integers(1, 30), seed=st.integers(0, 9))
-def test_pieces_do_not_change_what_is_counted(lengths, piece, seed):
-    rows = random_rows(lengths, seed)
-    found = statistics_of(rows, piece)
-    last = rows["last"]
-    assert np.concatenate(found.lengths).tolist() == list(lengths)
-    assert found.transitions == sum(lengths)
-    starts = np.concatenate(([0], np.flatnonzero(last)[:-1] + 1))
-    returns = [rows["reward"][start : start + length].sum() for start, length in zip(starts, lengths, strict=True)]
-    np.testing.assert_allclose(np.concatenate(found.returns), returns, atol=1e-5)
-    ended = [rows["continues"][start + length - 1] == 0 for start, length in zip(starts, lengths, strict=True)]
-    assert np.concatenate(found.ended).tolist() == ended
-    np.testing.assert_allclose(found.observation.mean, rows["observation"].mean(0), atol=1e-5)
-    np.testing.assert_allclose(found.observation.deviation, rows["observation"].std(0), atol=1e-5)
-    np.testing.assert_array_equal(found.action.low, rows["action"][~last].min(0))
-    whole = statistics_of(rows)
-    np.testing.assert_array_equal(np.concatenate(found.episode_hashes), np.concatenate(whole.episode_hashes))
-    assert found.duplicate_episodes == 0
+@pytest.mark.parametrize(("name", "write"), FORMATS.values(), ids=FORMATS)
+def test_files_are_understood_as_they_would_be_imported(tmp_path, name, write):
+    write(tmp_path / name, flat_steps())
+    found = audit_files([tmp_path / name])
+    stored = import_files([tmp_path / name], "mine", root=tmp_path / "datasets")
+    imported = audit_stored("mine", tmp_path / "datasets")
+    assert found.problems == imported.problems == ()
+    assert found.ends == imported.ends == "flags"
+    assert found.fields == imported.fields
+    assert found.counts == imported.counts
+    assert found.counts.steps == COUNT
+    assert found.statistics.transitions == imported.statistics.transitions == 58
+    np.testing.assert_allclose(found.statistics.action.high, imported.statistics.action.high)
+    assert found.splits == {}
+    assert imported.splits["train"] == (4 - imported.splits["validation"][0], 58 - imported.splits["validation"][1])
+    assert imported.stored == stored
+    assert imported.files == (name,)
 
 
-@settings(deadline=None, max_examples=30)
-@given(piece=st.integers(1, 40))
-def test_copies_of_episodes_are_found(piece):
-    rows = random_rows((7, 5))
-    twice = {name: np.concatenate((array, array, array[8:])) for name, array in rows.items()}
-    found = statistics_of(twice, piece)
-    assert found.duplicate_episodes == 3
-    assert found.duplicate_share == pytest.approx(1 - 12 / 29)
-    reversed_rows = {name: np.concatenate((array[8:], array[:8])) for name, array in rows.items()}
-    assert statistics_of(reversed_rows).duplicate_episodes == 0
+def test_what_an_import_would_refuse_is_listed(tmp_path):
+    steps = flat_steps()
+    steps["observations"][7] = np.nan
+    steps["actions"] *= 5
+    del steps["rewards"], steps["timeouts"]
+    write_npz(tmp_path / "bad.npz", steps)
+    audit = audit_files([tmp_path / "bad.npz"])
+    expected = (
+        "there is no reward",
+        "it is not clear which ends",
+        "observations has values that are",
+        "actions reaches",
+    )
+    assert len(audit.problems) == len(expected)
+    for problem, words in zip(audit.problems, expected, strict=True):
+        assert words in problem
+    assert audit.ends is None
+    assert audit.counts.cuts
+    assert not audit.counts.terminals
+    assert "ends          not clear, here taken as cuts (by terminals):" in str(audit)
+    assert list(tmp_path.iterdir()) == [tmp_path / "bad.npz"]
 
 
-def test_moments_of_large_numbers_do_not_cancel():
-    moments = Moments()
-    values = 1e8 + np.random.default_rng(0).normal(size=(1000, 1))
-    for part in np.split(values, 10):
-        moments.add(part)
-    assert moments.deviation[0] == pytest.approx(values.std(), rel=1e-6)
+def test_without_any_mark_a_file_is_looked_at_as_one_episode(tmp_path):
+    steps = flat_steps()
+    write_npz(tmp_path / "bad.npz", {name: steps[name] for name in ("observations", "actions", "rewards")})
+    audit = audit_files([tmp_path / "bad.npz"])
+    assert [problem[:35] for problem in audit.problems] == ["nothing says where episodes end; na"]
+    assert audit.statistics.episodes == 1
 
 
-def noted(rows, counts=None, held_out=1):
-    return "; ".join(notes(statistics_of(rows), counts, held_out))
+def test_the_options_of_an_import_are_those_of_an_audit(path):
+    reading = ReadingOptions(ends="timeout", drop_nonfinite=True)
+    audit = audit_files([path], {"reward": ["timeouts"]}, reading, Scaling(from_data=True))
+    assert audit.counts.terminals == 0
+    assert audit.fields["reward"] == "timeouts"
+    assert isinstance(audit.box, ActionBox)
+    assert "every end is a cut, as was asked for" in str(audit)
+    assert "scaled from (" in str(audit)
 
 
-def test_what_looks_wrong_is_noted():
-    rows = random_rows((100, 100, 100))
-    assert "observation" not in noted(rows)
-    strange = {name: array.copy() for name, array in rows.items()}
-    strange["observation"][:, 1] = 3
-    strange["observation"][:, 2] *= 1000
-    strange["action"][:150, 0] = 1
-    strange["action"][:, 1] *= 0.1
-    strange["reward"][:] = -1
-    strange["continues"][:] = 0
-    text = noted(strange, Counts(dropped=2, gaps=3, too_short=4), held_out=0)
-    for words in (
-        "2 steps were not finite",
-        "at 3 steps the next observation is not",
-        "4 episodes of a single step",
-        "observation dimension 1 never changes",
-        "observation dimension 2 is large; train with --standardise-observations",
-        "action dimension 0 is often at the limit of the box (dimension 0 in 50%",
-        "action dimension 1 stays within a fifth of the box",
-        "every reward is -1",
-        "all 3 true ends come after exactly 100 transitions: is it a time limit?",
-        "no episode is held out",
+@pytest.mark.parametrize("scaling", [Scaling(), Scaling(from_data=True)])
+def test_all_bytes_are_reported(path, tmp_path, scaling):
+    for call in (
+        lambda report: audit_files([path], scaling=scaling, report=report),
+        lambda report: import_files([path], "mine", root=tmp_path / "datasets", scaling=scaling, report=report),
+        lambda report: audit_stored("mine", tmp_path / "datasets", report),
     ):
-        assert words in text, words
-    strange["continues"][:] = 1
-    assert "no episode truly ends" in noted(strange)
-    assert "1 transitions are fewer than a batch" in noted(random_rows((1,)))
+        reports = []
+        call(lambda *report, seen=reports: seen.append(report))
+        done, totals, _ = zip(*reports, strict=True)
+        assert list(done) == sorted(done)
+        assert set(totals) == {done[-1]}
 
 
-def test_images_have_one_range():
-    rows = random_rows((9, 9))
-    rows["observation"] = np.random.default_rng(0).integers(0, 255, (20, 8, 8, 3), np.uint8)
-    found = statistics_of(rows, 7)
-    assert found.image_shape == (8, 8, 3)
-    assert len(found.observation.low) == 1
-    assert found.observation.high[0] == rows["observation"].max()
-    assert found.duplicate_share == 0
+def test_a_dataset_is_described_in_a_minute(path, tmp_path):
+    import_files([path], "mine", root=tmp_path / "datasets")
+    lines = str(audit_stored("mine", tmp_path / "datasets")).splitlines()
+    assert lines[0].startswith("mine: 1.")
+    assert lines[0].endswith(f"kB in {tmp_path}/datasets/mine, every checksum right")
+    for words in (
+        "  read from     steps.npz; 60 steps",
+        "  observation   observations: 3 numbers",
+        "  action        actions: 2 numbers, not scaled",
+        "  ends          as marked (by terminals, timeouts):",
+        "                2 true ends, beyond which nothing is bootstrapped",
+        "  NaN, infinite none",
+        "  episodes      4 with 58 transitions",
+        "to know:",
+    ):
+        assert words in lines, words
+    assert not any("refused" in line for line in lines)
+    assert len(lines) < 40
+
+
+def test_data_that_was_written_from_python_has_no_files(tmp_path):
+    with EpisodeWriter("mine", tmp_path, action_low=[-2], action_high=[2]) as writer:
+        writer.add(np.zeros((4, 1)), np.ones((3, 1)), np.zeros(3), terminal=True)
+    audit = audit_stored("mine", tmp_path)
+    assert audit.files == ()
+    assert "  read from     Python; 3 steps" in str(audit)
+    assert "scaled from -2 to 2" in str(audit)
+    assert any("no episode is held out" in note for note in audit.notes)
+
+
+def test_many_files_are_not_all_named(tmp_path):
+    paths = [tmp_path / f"{number}.npz" for number in range(6)]
+    for path in paths:
+        write_npz(path, flat_steps())
+    audit = audit_files(paths)
+    assert len(audit.files) == 6
+    assert str(audit).startswith(", ".join(map(str, paths[:4])) + " and 2 more: 360 steps, not imported")
+
+
+def test_what_was_changed_is_refused(path, tmp_path):
+    stored = import_files([path], "mine", root=tmp_path / "datasets")
+    file = stored.folder / "train" / "action.npy"
+    file.write_bytes(file.read_bytes()[:-1] + b"\x01")
+    assert "does not match its checksum" in refusal(audit_stored, "mine", tmp_path / "datasets")
 
 
 def test_many_dimensions_are_cut_short():
-    lines = summary(statistics_of(random_rows((30,), observation_size=40)))
+    statistics = Statistics()
+    statistics.add(random_rows((30,), observation_size=40))
+    lines = summary(statistics)
     assert sum(line.strip().startswith("observation") for line in lines) == 17
     assert any("observation 16 to 39 lie between" in line for line in lines)

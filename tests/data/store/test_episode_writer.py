@@ -3,7 +3,7 @@ import pytest
 
 from drol.data.dataset import Dataset
 from drol.data.store.episode_writer import EpisodeWriter
-from drol.data.store.writer import StoredDataset
+from drol.data.store.stored import StoredDataset
 from drol.errors import InputError
 
 

@@ -1,20 +1,20 @@
+import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
+from shared_files import expert_weights
 
 pytest.importorskip("gymnasium_robotics")
 
 from drol.data.files.npz import read_npz
 from drol.tasks.base import Episode
 from drol.tasks.d4rl.adroit import JUDGES
-from drol.tasks.d4rl.collecting import replay_door
 from drol.tasks.d4rl.environments import make_adroit
 from drol.tasks.d4rl.loading import REFERENCE_RETURNS, normalised_score
 from drol.tasks.experts import expert_of_weights
 
-EXPERTS = Path(__file__).parents[4] / "shared" / "data" / "experts"
-needs_experts = pytest.mark.skipif(not EXPERTS.is_dir(), reason="DAPG's policies are not distributed with this project")
+BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "d4rl_parity.py"
 
 SIZES = {"pen": (45, 24), "door": (39, 28), "hammer": (46, 26), "relocate": (39, 30)}
 # Rewards of the eight actions `default_rng(0).uniform(-1, 1, (8, size))` after `reset(seed=0)`, with mujoco 3.11.0.
@@ -151,15 +151,15 @@ def test_actions_beyond_the_box_are_clipped(environment):
     np.testing.assert_array_equal(*ends)
 
 
-@needs_experts
 @pytest.mark.parametrize(
     ("expert_task", "episodes", "lowest", "highest"),
     # Of 25 episodes, mean actions: 99.6 +- 12.8, 104.4 +- 0.1, 127.0 +- 0.4, 102.8 +- 2.5; see results/d4rl_parity.csv.
     [("pen", 6, 40, 160), ("door", 1, 95, 110), ("hammer", 1, 115, 135), ("relocate", 3, 60, 125)],
 )
 def test_experts_score_as_in_d4rl(expert_task, episodes, lowest, highest):
-    file = EXPERTS / f"dapg_{expert_task}.npz"
-    expert = expert_of_weights(file, activation="tanh", output="none", input="observation")
+    expert = expert_of_weights(
+        expert_weights(f"dapg_{expert_task}"), activation="tanh", output="none", input="observation"
+    )
     environment = make_adroit(expert_task)
     played = []
     for seed in range(episodes):
@@ -173,17 +173,25 @@ def test_experts_score_as_in_d4rl(expert_task, episodes, lowest, highest):
     assert lowest < normalised_score(*REFERENCE_RETURNS[expert_task], played) < highest
 
 
-@needs_experts
+def load_benchmark():
+    specification = importlib.util.spec_from_file_location("d4rl_parity", BENCHMARK)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
 def test_replayed_demonstrations_of_the_door_have_their_recorded_rewards(tmp_path):
     """All 25, for 40 steps: afterwards contacts make small differences grow. results/d4rl_parity.csv has whole ones."""
     states = [f"initial_state/{name}" for name in ("qpos", "qvel", "door_body_pos")]
-    recorded = read_npz(EXPERTS / "door_human_demos.npz", ("observations", "actions", "rewards", "terminals", *states))
+    recorded = read_npz(
+        expert_weights("door_human_demos"), ("observations", "actions", "rewards", "terminals", *states)
+    )
     starts = np.concatenate([[0], np.flatnonzero(recorded["terminals"])[:-1] + 1])
     rows = (starts[:, None] + np.arange(40)).ravel()
     few = {name: array if name in states else array[rows] for name, array in recorded.items()}
     few["terminals"] = np.arange(len(rows)) % 40 == 39
     np.savez(tmp_path / "few.npz", **few)
-    replayed = replay_door(tmp_path / "few.npz")
+    replayed = load_benchmark().replay_door(tmp_path / "few.npz")
     np.testing.assert_array_equal(replayed["timeouts"], few["terminals"])
     assert not replayed["terminals"].any()
     assert np.abs(few["actions"]).max() > 1

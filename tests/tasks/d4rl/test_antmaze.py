@@ -1,18 +1,16 @@
 import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
+from shared_files import expert_weights
 
 pytest.importorskip("ogbench")
 
-from drol.tasks.d4rl.collecting import Guide, free_cells, step_of_walker
+from drol.tasks.d4rl.collecting import Guide, action_towards, free_cells
 from drol.tasks.d4rl.environments import GOAL_CELLS, MAPS, cell_centre, make_antmaze
-from drol.tasks.d4rl.loading import draw_maze
+from drol.tasks.d4rl.loading import maze_map
 from drol.tasks.experts import expert_of_weights
 from drol.tasks.ogbench.environment import make_ogbench
-
-EXPERTS = Path(__file__).parents[4] / "shared" / "data" / "experts"
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +81,7 @@ def test_the_goal_lies_up_to_one_and_a_half_beyond_the_centre_of_its_cell(maze):
     # A draw from [0, 1] and one from [0, 0.5]: mean 0.75, variance 1/12 + 1/48; five standard errors.
     np.testing.assert_allclose(goals.mean(0), 0.75, atol=5 * (5 / 48) ** 0.5 / 200**0.5)
     np.testing.assert_allclose(goals.var(), 5 / 48, rtol=0.25)
-    drawn = draw_maze(maze)
+    drawn = maze_map(maze)
     reach = np.linalg.norm(goals + cell_centre(GOAL_CELLS[maze]) - np.asarray(drawn.goal), axis=-1) + 0.5
     assert reach.max() <= drawn.goal_radius
 
@@ -148,7 +146,7 @@ def test_no_model_file_is_left_behind(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("maze", MAPS)
 def test_the_map_to_draw_is_that_of_the_environment(maze):
-    drawn = draw_maze(maze)
+    drawn = maze_map(maze)
     assert drawn.walls.shape == (len(MAPS[maze]), len(MAPS[maze][0]))
     for row, column in free_cells(MAPS[maze]):
         assert not drawn.walls[row, column]
@@ -157,11 +155,10 @@ def test_the_map_to_draw_is_that_of_the_environment(maze):
     assert drawn.walls.sum() == drawn.walls.size - len(free_cells(MAPS[maze]))
 
 
-@pytest.mark.skipif(not EXPERTS.is_dir(), reason="D4RL's policies are not distributed with this project")
 @pytest.mark.parametrize(("maze", "at_least"), [("umaze", 2), ("medium", 1), ("large", 1)])
 def test_the_walker_that_made_d4rls_files_reaches_the_goal(maze, at_least):
     """Of 25 episodes it reaches 88, 84 and 44 %; see results/d4rl_parity.csv. Here 4, enough to see that it walks."""
-    file = EXPERTS / "d4rl_ant_walker.npz"
+    file = expert_weights("d4rl_ant_walker")
     walker = expert_of_weights(file, activation="relu", output="tanh", input="ogbench-direction", direction_scale=10)
     environment = make_antmaze(maze)
     reached = 0
@@ -171,7 +168,7 @@ def test_the_walker_that_made_d4rls_files_reaches_the_goal(maze, at_least):
         guide = Guide(MAPS[maze], environment.env.goal)
         ended = terminated = False
         while not ended:
-            action = step_of_walker(walker, observation, guide.target(observation[:2], generator), generator)
+            action = action_towards(walker, observation, guide.target(observation[:2], generator), generator)
             observation, _, terminated, truncated, _ = environment.step(action)
             ended = terminated or truncated
         reached += terminated

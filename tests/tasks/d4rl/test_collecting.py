@@ -1,8 +1,7 @@
-from itertools import pairwise
-from pathlib import Path
-
 import numpy as np
 import pytest
+from random_experts import random_expert
+from shared_files import expert_weights
 
 pytest.importorskip("gymnasium_robotics")
 pytest.importorskip("h5py")
@@ -10,26 +9,14 @@ pytest.importorskip("h5py")
 from drol.data.files.hdf5 import read_hdf5
 from drol.errors import InputError
 from drol.tasks import load_task
-from drol.tasks.d4rl import collecting as d4rl_collect
+from drol.tasks.d4rl import collecting
 from drol.tasks.d4rl.collecting import Guide, collect, collect_antmaze, free_cells, neighbours
 from drol.tasks.d4rl.environments import GOAL_CELLS, MAPS, cell_centre
-from drol.tasks.experts import expert_of_weights, make_expert, save_expert
+from drol.tasks.experts import expert_of_weights, save_expert
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
-EXPERTS = Path(__file__).parents[4] / "shared" / "data" / "experts"
 NAMES = ("observations", "actions", "rewards", "terminals", "timeouts")
-
-
-def random_expert(sizes, **settings):
-    """A policy that nobody trained."""
-    generator = np.random.default_rng(0)
-    arrays = {}
-    for number, (size_in, size_out) in enumerate(pairwise(sizes)):
-        arrays[f"kernel_{number}"] = generator.normal(0, 0.1, (size_in, size_out)).astype(np.float32)
-        arrays[f"bias_{number}"] = np.zeros(size_out, np.float32)
-    arrays |= {name: settings.pop(name) for name in ("log_std",) if name in settings}
-    return make_expert(arrays, where="test", **settings)
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +28,7 @@ def pen(tmp_path_factory):
         activation="tanh",
         output="none",
         input="observation",
-        direction_scale=1.0,
-        log_std=np.full(24, -0.5, np.float32),
+        more={"log_std": np.full(24, -0.5, np.float32)},
     )
     save_expert(hand, folder)
     return folder
@@ -50,21 +36,18 @@ def pen(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ant():
-    return random_expert(
-        (29, 8, 8, 8), activation="relu", output="tanh", input="ogbench-direction", direction_scale=10.0
-    )
+    return random_expert((29, 8, 8, 8), direction_scale=10.0)
 
 
 def test_collected_files_are_read_by_their_task(tmp_path, pen):
     path = tmp_path / "pen.hdf5"
     reported = []
-    written = collect("pen-expert-v1", path, [pen], 4, 0, lambda *progress: reported.append(progress))
+    written = collect("pen-expert-v1", path, [pen], 4, report=lambda *progress: reported.append(progress))
     assert [each[:2] for each in reported] == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
-    assert reported[-1][2] == written
     assert [each.name for each in tmp_path.iterdir()] == ["pen.hdf5"]
     rows = read_hdf5(path, NAMES)
     ends = rows["terminals"] | rows["timeouts"]
-    assert len(ends) == written
+    assert reported[-1][2] == f"{len(ends)} rows"
     assert ends.sum() == 4
     assert ends[-1]
     assert not (rows["terminals"] & rows["timeouts"]).any()
@@ -73,6 +56,7 @@ def test_collected_files_are_read_by_their_task(tmp_path, pen):
     task = load_task("pen-expert-v1", path)
     dropped = int(rows["timeouts"].sum()) + int(not rows["timeouts"][-1])  # rows that are no transition
     assert task.train.size == len(ends) - dropped
+    assert written == {path: task.train.size}
     found = task.train.take(np.arange(task.train.size))
     assert (np.asarray(found.continues) == 0).sum() == rows["terminals"][:-1].sum()
 
@@ -87,8 +71,8 @@ def test_the_same_seed_gives_the_same_rows(tmp_path, pen):
 
 
 @pytest.mark.parametrize("name", ["antmaze-umaze-v2", "antmaze-large-diverse-v2", "antmaze-medium-play-v2"])
-def test_walks_start_where_d4rl_starts_them(monkeypatch, ant, name):
-    monkeypatch.setattr(d4rl_collect, "WALK_ROWS", 20)
+def test_trajectories_start_where_d4rl_starts_them(monkeypatch, ant, name):
+    monkeypatch.setattr(collecting, "ANT_ROWS", 20)
     rows = collect_antmaze(name, ant, 6, 0)
     starts = rows["observations"][::20, :2]
     assert np.flatnonzero(rows["timeouts"]).tolist() == [19, 39, 59, 79, 99, 119]
@@ -103,13 +87,13 @@ def test_walks_start_where_d4rl_starts_them(monkeypatch, ant, name):
     np.testing.assert_array_equal(rows["rewards"], rows["terminals"])
 
 
-def test_walks_are_rewarded_where_they_pass_the_goal_and_go_on(monkeypatch, ant, tmp_path):
-    monkeypatch.setattr(d4rl_collect, "WALK_ROWS", 20)
-    monkeypatch.setitem(d4rl_collect.GOAL_CELLS, "umaze", (1, 1))
-    monkeypatch.setattr(d4rl_collect, "GOAL_RADIUS", 12.0)  # reached from the start
+def test_ants_are_rewarded_where_they_pass_the_goal_and_go_on(monkeypatch, ant, tmp_path):
+    monkeypatch.setattr(collecting, "ANT_ROWS", 20)
+    monkeypatch.setitem(collecting.GOAL_CELLS, "umaze", (1, 1))
+    monkeypatch.setattr(collecting, "GOAL_RADIUS", 12.0)  # reached from the start
     rows = collect_antmaze("antmaze-umaze-v2", ant, 2, 0)
     assert rows["terminals"][:-1].all()
-    d4rl_collect.write_hdf5(tmp_path / "data.hdf5", rows)
+    collecting.write_hdf5(tmp_path / "data.hdf5", rows)
     found = load_task("antmaze-umaze-v2", tmp_path / "data.hdf5").train
     assert found.size == 38
     transitions = found.take(np.arange(38))
@@ -183,11 +167,12 @@ def test_experts_that_do_not_fit_are_refused(tmp_path, pen):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(not EXPERTS.is_dir(), reason="DAPG's policies are not distributed with this project")
 def test_an_experts_file_has_the_returns_of_an_expert(tmp_path):
-    door = expert_of_weights(EXPERTS / "dapg_door.npz", activation="tanh", output="none", input="observation")
+    door = expert_of_weights(expert_weights("dapg_door"), activation="tanh", output="none", input="observation")
     save_expert(door, tmp_path / "door")
-    assert collect("door-expert-v1", tmp_path / "door.hdf5", [tmp_path / "door"], 2) == 400
+    assert collect("door-expert-v1", tmp_path / "door.hdf5", [tmp_path / "door"], 2) == {
+        tmp_path / "door.hdf5": 2 * 199
+    }
     task = load_task("door-expert-v1", tmp_path / "door.hdf5")
     assert task.train.size == 2 * 199  # the row with the timeout is no transition
     assert float(np.asarray(task.train.reward).sum()) / 2 > 2000

@@ -1,6 +1,7 @@
 import functools
 import pickle
 import sys
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -15,8 +16,9 @@ from drol.data.files.hdf5 import write_hdf5
 from drol.errors import InputError
 from drol.evaluation.environment_process import EnvironmentProcess
 from drol.evaluation.worker import Reset, Seen, Step
-from drol.tasks import load_task
+from drol.tasks import load_task, packages
 from drol.tasks.base import Episode
+from drol.tasks.d4rl import SOURCE
 from drol.tasks.d4rl.loading import REFERENCE_RETURNS, normalised_score, read_dataset
 from drol.tasks.d4rl.names import SIZES
 
@@ -161,10 +163,18 @@ def test_a_task_is_data_an_environment_and_a_score(task):
     assert task.validation is None
     assert task.score_name == ("success (%)" if task.maze else "normalised score")
     assert (task.maze is not None) == task.name.startswith("antmaze")
+    assert task.environment_modules[:2] == ("gymnasium", "mujoco")
+    assert task.environment_modules[-1] == f"drol.tasks.d4rl.{'antmaze' if task.maze else 'adroit'}"
+
+
+def test_the_environment_is_made_without_the_data(task):
+    environment = SOURCE.make_environment(task.name)()
+    assert environment.reset(seed=0)[0].shape == task.train.spec.observation_shape
+    environment.close()
 
 
 def test_an_episode_runs_in_a_process_of_its_own(task):
-    process = EnvironmentProcess(task.make_environment, 120.0)
+    process = EnvironmentProcess(task.make_environment, 120.0, task.environment_modules)
     answers = []
     try:
         for request in (Reset(5), Step(np.zeros(task.train.spec.action_size)), Reset(5)):
@@ -205,9 +215,11 @@ def test_without_its_simulator_the_extra_is_named(tmp_path, monkeypatch, task_na
     (tmp_path / "data.hdf5").write_bytes(b"")
     for module in [name for name in sys.modules if name.split(".")[0] == package]:
         monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr(packages, "sys", SimpleNamespace(version_info=(3, 12, 4)))
     for module in ("drol.tasks.d4rl.antmaze", "drol.tasks.d4rl.adroit"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     with pytest.raises(InputError) as caught:
         load_task(task_name, tmp_path / "data.hdf5")
-    assert str(caught.value).startswith(f"D4RL's environments need the package {package}")
-    assert str(caught.value).endswith("install what they need with: pip install 'drol[d4rl]'")
+    assert str(caught.value) == (
+        f"D4RL's environments need the package {package}; install them with: pip install 'drol[d4rl]'"
+    )

@@ -9,13 +9,16 @@ from drol.errors import InputError
 from drol.paper.presets import TASKS
 from drol.tasks import find_source, load_task
 from drol.tasks.catalogue import find_dataset_entry
-from drol.tasks.d4rl.names import DATASET_URLS, SIZES, check_file, datasets, file_addresses, find_dataset, task_names
+from drol.tasks.d4rl import SOURCE
+from drol.tasks.d4rl.names import DATASET_URLS, SIZES, find_dataset
 
 
 def test_the_tasks_are_those_of_the_paper():
-    assert set(task_names()) == {task for task in TASKS if "singletask" not in task}
-    assert len(task_names()) == 18
-    assert all(find_source(name) == "drol.tasks.d4rl.names" for name in task_names())
+    assert set(SOURCE.task_names()) == {task for task in TASKS if "singletask" not in task}
+    assert len(SOURCE.task_names()) == 18
+    assert all(find_source(name) is SOURCE for name in SOURCE.task_names())
+    with pytest.raises(InputError, match=r"unknown task of D4RL 'pen-humane-v1'; did you mean pen-human-v1\?"):
+        SOURCE.load("pen-humane-v1")
 
 
 def test_file_names_are_official():
@@ -46,12 +49,12 @@ def test_a_dataset_is_looked_for_where_d4rl_keeps_it(tmp_path, monkeypatch):
 
 def test_every_dataset_can_be_listed_and_fetched(tmp_path, monkeypatch):
     monkeypatch.setenv("D4RL_DATASET_DIR", str(tmp_path))
-    entries = datasets()
-    assert [entry.name for entry in entries] == task_names()
+    entries = SOURCE.datasets()
+    assert [entry.name for entry in entries] == SOURCE.task_names()
     for entry in entries:
         assert entry.folder == tmp_path
         assert not entry.present
-        assert file_addresses(entry.files[0]) == [DATASET_URLS[entry.name]]
+        assert SOURCE.file_addresses(entry.files[0]) == [DATASET_URLS[entry.name]]
         assert (int(entry.observation), entry.action) == SIZES[entry.name.split("-")[0]]
     _, entry = find_dataset_entry("door-human-v1")
     assert entry.transitions == 6729
@@ -68,16 +71,17 @@ def test_only_whole_d4rl_files_pass_the_check(tmp_path):
         "timeouts": np.zeros(4, bool),
     }
     write_hdf5(tmp_path / "whole.hdf5", rows)
-    check_file(tmp_path / "whole.hdf5")
+    SOURCE.check_file(tmp_path / "whole.hdf5")
     write_hdf5(tmp_path / "short.hdf5", rows | {"rewards": np.zeros(3)})
     (tmp_path / "cut.hdf5").write_bytes((tmp_path / "whole.hdf5").read_bytes()[:-1000])
     for name in ("short", "cut"):
         with pytest.raises(InputError):
-            check_file(tmp_path / f"{name}.hdf5")
+            SOURCE.check_file(tmp_path / f"{name}.hdf5")
 
 
 def test_what_processes_import_is_without_jax():
     pytest.importorskip("gymnasium_robotics")
-    code = "import sys, drol.tasks.d4rl.names, drol.tasks.d4rl.antmaze, drol.tasks.d4rl.adroit; sys.exit('jax' in sys.modules)"
+    modules = ", ".join(f"drol.tasks.d4rl.{name}" for name in ("names", "rows", "antmaze", "adroit"))
+    code = f"import sys, {modules}; sys.exit('jax' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

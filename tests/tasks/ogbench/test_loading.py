@@ -8,6 +8,7 @@ import ogbench
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shared_files import shared
 
 from drol.errors import InputError
 from drol.tasks import load_task
@@ -18,7 +19,6 @@ from drol.tasks.ogbench.rewards import PlaceGoal, read_goal
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # gymnasium's and glfw's, about OGBench and screens
 
-SHARED = Path(__file__).parents[4] / "shared" / "data" / "datasets"
 FAMILIES = {
     "pointmaze-teleport": "navigate",
     "antmaze-giant": "stitch",
@@ -165,11 +165,10 @@ def test_ends_of_trajectories_do_not_end_the_task(maze, tmp_path):
     np.testing.assert_array_equal(found.reward, [-1, -1, -1, 0])
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the collected datasets are not beside the project")
 @pytest.mark.parametrize("name", ["antmaze-large-navigate-singletask-task3-v0", "cube-single-play-singletask-task5-v0"])
 def test_a_collected_file_is_what_ogbench_makes_of_it(name, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    path = SHARED / f"{name.rpartition('-singletask')[0]}-v0.npz"
+    path = shared(f"data/datasets/{name.rpartition('-singletask')[0]}-v0.npz")
     task = load_task(name, path)
     environment = make_ogbench(name.replace("-navigate", "").replace("-play", ""))
     for dataset, expected in zip((task.train, task.validation), official(name, path, environment), strict=True):

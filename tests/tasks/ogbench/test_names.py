@@ -8,8 +8,9 @@ import pytest
 from drol.errors import InputError
 from drol.tasks import DEFAULT_TASK, find_source, load_task
 from drol.tasks.base import Episode, success_rate
+from drol.tasks.ogbench import SOURCE
 from drol.tasks.ogbench.environment import make_ogbench
-from drol.tasks.ogbench.names import EMBEDDED, ENVIRONMENTS, all_names, datasets, find_dataset, row_bytes, task_names
+from drol.tasks.ogbench.names import EMBEDDED, ENVIRONMENTS, all_names, find_dataset, row_bytes
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -37,6 +38,7 @@ def test_the_embedded_task_has_a_hundred_thousand_transitions(task):
     assert task.train.spec.observation_shape == (2,)
     assert task.train.spec.action_size == 2
     assert (task.name, task.score_name) == (DEFAULT_TASK, "success (%)")
+    assert task.environment_modules == ("gymnasium", "mujoco", "ogbench")
 
 
 @pytest.mark.parametrize("part", ["train", "validation"])
@@ -111,7 +113,7 @@ def test_no_model_file_is_left_behind(tmp_path, monkeypatch):
 def test_the_names_are_those_that_ogbench_has_registered():
     from gymnasium.envs.registration import registry
 
-    names = task_names()
+    names = SOURCE.task_names()
     assert len(names) == len(set(names)) == (82 + 1) * 6  # OGBench's files and cube-octuple, five tasks and a default
     environments = {re.sub(r"-[a-z]+(?=-singletask)", "", name) for name in names}  # without the kind of data
     registered = {name for name in registry if "-singletask" in name and "humanoidmaze-teleport" not in name}
@@ -124,7 +126,7 @@ def test_the_fifty_tasks_of_the_paper_are_there():
     pairs = [(name, "navigate") for name in navigate] + [(name, "play") for name in play]
     wanted = {f"{name}-{data}-singletask-task{number}-v0" for name, data in pairs for number in range(1, 6)}
     assert len(wanted) == 50
-    assert wanted <= set(task_names())
+    assert wanted <= set(SOURCE.task_names())
 
 
 @pytest.mark.parametrize(
@@ -138,8 +140,10 @@ def test_the_fifty_tasks_of_the_paper_are_there():
 def test_an_unknown_task_is_answered_with_the_nearest(name, nearest):
     with pytest.raises(InputError) as caught:
         load_task(name)
-    assert str(caught.value).startswith(f"unknown task {name!r}; the nearest of ")
-    assert f" known tasks is {nearest}" in str(caught.value)
+    assert str(caught.value).startswith(f"unknown task {name!r}; did you mean {nearest}")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match="unknown task of OGBench"):
+        SOURCE.load(name)
     with pytest.raises(InputError):
         find_source("")
 
@@ -177,9 +181,9 @@ def test_the_score_is_the_share_of_successes_and_a_broken_episode_is_none():
     assert success_rate(episodes) == pytest.approx(100 / 3)
 
 
-def test_every_dataset_says_what_it_is_and_how_it_can_be_got(tmp_path, monkeypatch):
+def test_every_dataset_says_what_it_is_and_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    entries = {entry.name: entry for entry in datasets()}
+    entries = {entry.name: entry for entry in SOURCE.datasets()}
     assert len(entries) == 83
     embedded = entries["pointmaze-medium-navigate-v0"]
     assert embedded.present

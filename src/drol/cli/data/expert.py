@@ -17,7 +17,7 @@ examples: the walker of D4RL, then ants that walk with it; the hand that turns a
 
 def run(arguments: list[str]) -> int:
     parser = Parser(
-        "data expert", "Make a policy folder of a file of weights, for `drol data collect --expert`.", EPILOG
+        "data expert", "Make a policy folder from a file of weights, for `drol data collect --expert`.", EPILOG
     )
     parser.add_argument(
         "file", type=Path, help="an .npz file with <layer>/kernel [in, out] and <layer>/bias, layers in order"

@@ -1,14 +1,14 @@
 """`drol data import`."""
 
 import argparse
-import sys
-import time
 from pathlib import Path
 
 from drol.cli.flags import Parser, number, whole_number
 from drol.data.files.fields import ALIASES
-from drol.data.files.options import ENDS, FILL_REWARDS, Reading
-from drol.data.store.importing import Scaling, import_files, in_bytes
+from drol.data.files.options import ENDS, FILL_REWARDS, ReadingOptions
+from drol.data.store.importing import Scaling, import_files
+from drol.machine import bytes_in_words
+from drol.progress import Progress
 
 EPILOG = """examples:
   drol data import flights.npz --out flights      observations, actions, rewards, terminals, timeouts
@@ -33,7 +33,7 @@ FIELD_HELP = {
 
 
 def add_reading_flags(parser: Parser) -> None:
-    """The flags that say what is in the files; `drol data check` has them too."""
+    """Add the flags that say what is in the files; `drol data check` has them too."""
     group = parser.add_argument_group(
         "fields",
         "The arrays or columns that stand for each field; several are joined side by side. NAME may be a prefix "
@@ -65,9 +65,10 @@ def add_reading_flags(parser: Parser) -> None:
     group.add_argument("--action-high", nargs="+", type=number, default=(), metavar="X", help="and this")
 
 
-def parse_reading(parsed: argparse.Namespace) -> tuple[dict[str, list[str]], Reading, Scaling]:
+def parse_reading(parsed: argparse.Namespace) -> tuple[dict[str, list[str]], ReadingOptions, Scaling]:
+    """Return the fields, how they are to be understood, and how actions are scaled."""
     mapping = {field: getattr(parsed, field) for field in FIELD_HELP if getattr(parsed, field)}
-    reading = Reading(
+    reading = ReadingOptions(
         ends=parsed.ends,
         fill_reward=parsed.fill_reward,
         file_is_episode=parsed.file_is_episode,
@@ -91,13 +92,14 @@ def run(arguments: list[str]) -> int:
     add_reading_flags(parser)
     parsed = parser.parse(arguments)
     mapping, reading, scaling = parse_reading(parsed)
-    stored = import_files(
-        parsed.files, parsed.out, mapping, reading, scaling, parsed.validation, parsed.seed,
-        replace=parsed.replace, max_bytes=parsed.max_bytes, report=Progress(),
-    )  # fmt: skip
+    with Progress("importing", "MB", scale=1e6) as progress:
+        stored = import_files(
+            parsed.files, parsed.out, mapping, reading, scaling, parsed.validation, parsed.seed,
+            replace=parsed.replace, max_bytes=parsed.max_bytes, report=progress.show,
+        )  # fmt: skip
     counts, splits = stored.manifest["counts"], stored.manifest["splits"]
     held_out = splits["validation"] or {"episodes": 0, "transitions": 0}
-    size = sum(stored.nbytes(split) for split in splits if stored.has(split))
+    size = sum(stored.nbytes(split) for split in stored.splits)
     print(
         f"{counts['steps']:,} steps: {splits['train']['episodes']:,} episodes to train on "
         f"({splits['train']['transitions']:,} transitions), {held_out['episodes']:,} held out "
@@ -106,21 +108,6 @@ def run(arguments: list[str]) -> int:
     print(
         f"{counts['terminals']:,} episodes truly end, {counts['cuts']:,} were cut (a time limit, or the end of a file)"
     )
-    print(f"wrote {stored.folder} ({in_bytes(size)})")
+    print(f"wrote {stored.folder} ({bytes_in_words(size)})")
     print(f"next: drol data check {parsed.out}; drol train files/{parsed.out}")
     return 0
-
-
-class Progress:
-    """The share of the files that is read: a line that changes in a terminal, a line now and then elsewhere."""
-
-    def __init__(self) -> None:
-        self.shown = time.monotonic()
-
-    def __call__(self, done: float, what: str) -> None:
-        terminal = sys.stderr.isatty()
-        if time.monotonic() - self.shown < (0.1 if terminal else 5):
-            return
-        self.shown = time.monotonic()
-        print(f"\r{done:4.0%} {what}\x1b[K" if terminal else f"{done:4.0%} {what}", end="\r" if terminal else "\n",
-              file=sys.stderr, flush=True)  # fmt: skip

@@ -2,11 +2,11 @@
 
 import json
 from itertools import groupby
-from typing import Any
 
 from drol.cli.flags import Parser
-from drol.errors import InputError
-from drol.tasks.catalogue import DatasetEntry, all_datasets
+from drol.machine import bytes_in_words
+from drol.tasks.catalogue import find_datasets
+from drol.tasks.source import DatasetEntry, TaskSource
 
 EPILOG = """examples:
   drol data list                 every dataset, by source
@@ -16,37 +16,32 @@ EPILOG = """examples:
 
 
 def run(arguments: list[str]) -> int:
-    parser = Parser("data list", "Every dataset that drol knows: its size, whether it is here, how it is got.", EPILOG)
+    parser = Parser("data list", "List every known dataset: its size, whether it is here, how to get it.", EPILOG)
     parser.add_argument("words", nargs="*", metavar="WORD", help="only names that have every word in them")
     parser.add_argument("--all", action="store_true", help="one line for each task instead of each dataset")
     parser.add_argument("--here", action="store_true", help="only what is on this machine")
     parser.add_argument("--json", action="store_true", help="as JSON, sizes in bytes")
     parsed = parser.parse(arguments)
-    rows = [
-        (source, entry)
-        for source, _, entry in all_datasets()
-        if (entry.present or not parsed.here)
-        and all(any(word in name for name in (entry.name, *entry.tasks, source)) for word in parsed.words)
-    ]
-    if not rows and parsed.words and not parsed.here:
-        raise InputError(
-            f"no dataset has {' and '.join(map(repr, parsed.words))} in its name; `drol data list` has all"
-        )
+    rows = find_datasets(parsed.words, parsed.here)
     if parsed.json:
-        print(json.dumps([{"source": source, **as_dict(entry)} for source, entry in rows], indent=2))
+        print(json.dumps([{"source": source.name, **entry.to_dict()} for source, entry in rows], indent=2))
     elif parsed.all:
-        for _, entry in rows:
-            for task in entry.tasks:
-                if all(word in task or word in entry.name for word in parsed.words):
-                    print(f"{task:60s}  {'here' if entry.present else '-'}")
+        print_tasks([entry for _, entry in rows], parsed.words)
     else:
-        show(rows)
+        print_datasets(rows)
     return 0
 
 
-def show(rows: list[tuple[str, DatasetEntry]]) -> None:
+def print_tasks(entries: list[DatasetEntry], words: list[str]) -> None:
+    for entry in entries:
+        for task in entry.tasks:
+            if all(word in task or word in entry.name for word in words):
+                print(f"{task:60s}  {'here' if entry.present else '-'}")
+
+
+def print_datasets(rows: list[tuple[TaskSource, DatasetEntry]]) -> None:
     width = max((len(entry.name) for _, entry in rows), default=0)
-    for source, group in groupby(rows, key=lambda row: row[0]):
+    for source, group in groupby(rows, key=lambda row: row[0].name):
         entries = [entry for _, entry in group]
         tasks = sum(len(entry.tasks) for entry in entries)
         here = sum(entry.present for entry in entries)
@@ -57,42 +52,12 @@ def show(rows: list[tuple[str, DatasetEntry]]) -> None:
             ways = [way for way in entry.ways if way != "--dataset"] or entry.ways  # any can be a file of one's own
             print(
                 f"  {entry.name:{width}s}  {f'{entry.transitions:,}' if entry.transitions else '-':>11s}"
-                f"  {entry.observation or '-':>11s}  {entry.action or '-':>6}  {size(entry.memory):>8s}"
-                f"  {size(file_bytes(entry)) if entry.present else '-':8s}  {', '.join(ways) or '-'}"
+                f"  {entry.observation or '-':>11s}  {entry.action or '-':>6}"
+                f"  {bytes_in_words(entry.memory) if entry.memory else '-':>8s}"
+                f"  {bytes_in_words(entry.file_bytes) if entry.present else '-':8s}  {', '.join(ways) or '-'}"
             )
         print()
     print("A dataset has several tasks: `drol data list WORD --all` names them.")
     print(
         "`drol data download NAME` fetches one, `drol data collect NAME` makes one, --dataset names a file of your own."
     )
-
-
-def as_dict(entry: DatasetEntry) -> dict[str, Any]:
-    return {
-        "dataset": entry.name,
-        "tasks": list(entry.tasks),
-        "transitions": entry.transitions,
-        "observation": entry.observation,
-        "action": entry.action,
-        "memory_bytes": entry.memory,
-        "path": str(entry.path) if entry.path else None,
-        "here": entry.present,
-        "file_bytes": file_bytes(entry) if entry.present else None,
-        "ways": list(entry.ways),
-    }
-
-
-def file_bytes(entry: DatasetEntry) -> int:
-    """Of those of its files that are here."""
-    paths = [entry.folder / name for name in entry.files] if entry.folder else []
-    return sum(path.stat().st_size for path in paths if path.is_file())
-
-
-def size(count: int | None) -> str:
-    """Bytes as a person reads them."""
-    if count is None:
-        return "-"
-    for unit, scale in (("GB", 1e9), ("MB", 1e6)):
-        if count >= scale:
-            return f"{count / scale:.3g} {unit}" if count < 100 * scale else f"{count / scale:,.0f} {unit}"
-    return f"{count / 1e3:.3g} kB"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from drol.cli.flags import Parser
-from drol.cli.jax_cache import prepare_jax
+from drol.cli.jax_cache import keep_compiled_programs
 from drol.errors import InputError
 from drol.tasks import load_task
 
@@ -28,7 +28,7 @@ def run(arguments: list[str]) -> int:
         raise InputError(f"--out is {out}; its name must end in {', '.join(FORMATS)}")
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise InputError(f"--out is {out}; it must be a file in a folder that exists")
-    prepare_jax()
+    keep_compiled_programs()
     task = load_task(parsed.name, parsed.dataset)
     try:
         from drol.experiments.report.data_figures import data_figure, describe

@@ -1,9 +1,9 @@
-"""Files of steps in the formats people have them in; each format is a `Source` that gives its steps in blocks."""
+"""Files of steps in the formats people have them in; each is a `StepFile` that gives its steps in blocks."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from drol.data.files.fields import Source
+from drol.data.files.fields import StepFile
 from drol.errors import InputError
 
 SUFFIXES = {
@@ -17,7 +17,7 @@ PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".npy")
 
 
 def find_files(paths: Sequence[Path]) -> list[Path]:
-    """The files to read: those named, and in a folder of LeRobot or Minari those that hold its steps."""
+    """Return the files to read; a folder of LeRobot or Minari stands for the files in it that hold its steps."""
     files = []
     for path in paths:
         if path.is_dir():
@@ -37,25 +37,30 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
     return files
 
 
-def open_source(path: Path, mapping: Mapping[str, Sequence[str]]) -> Source:
-    """A file by its suffix; the modules that read one format are imported when it is met."""
+def open_steps(path: Path, mapping: Mapping[str, Sequence[str]]) -> StepFile:
+    """Open a file by its suffix.
+
+    Args:
+        path: The file.
+        mapping: The names in the file of some fields; the others are looked for by their usual names.
+    """
     kind = SUFFIXES.get(path.suffix.lower())
     if kind == "npz":
-        from drol.data.files.npz_steps import NpzSource
+        from drol.data.files.npz import NpzFile
 
-        return NpzSource(path, mapping)
+        return NpzFile(path, mapping)
     if kind == "hdf5":
-        from drol.data.files.hdf5_steps import open_hdf5_source
+        from drol.data.files.hdf5 import open_hdf5_steps
 
-        return open_hdf5_source(path, mapping)
+        return open_hdf5_steps(path, mapping)
     if kind == "parquet":
-        from drol.data.files.parquet import ParquetSource
+        from drol.data.files.parquet import ParquetFile
 
-        return ParquetSource(path, mapping)
+        return ParquetFile(path, mapping)
     if kind == "csv":
-        from drol.data.files.csv import CSVSource
+        from drol.data.files.csv import CSVFile
 
-        return CSVSource(path, mapping)
+        return CSVFile(path, mapping)
     if path.suffix.lower() in PICKLES:
         raise InputError(
             f"{path} is not imported: such files can run code when opened, or hold one array; load it "

@@ -8,15 +8,15 @@ from typing import TextIO
 
 import numpy as np
 
-from drol.data.files.episodes import Arrays
-from drol.data.files.fields import Source, block_steps, choose
+from drol.data.files.fields import StepFile, choose_fields, steps_in_block
+from drol.data.rows import Arrays
 from drol.errors import InputError
 
 LONGEST_LINE = 1 << 20
 FLAGS = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
 
 
-class CSVSource(Source):
+class CSVFile(StepFile):
     """Columns of numbers; flags may be true and false."""
 
     def __init__(self, path: Path, mapping: Mapping[str, Sequence[str]]):
@@ -26,12 +26,12 @@ class CSVSource(Source):
         columns = [name.strip() for name in next(csv.reader([header]), [])]
         if len(columns) != len(set(columns)):
             raise InputError(f"{path}: two columns have the same name; the first line must name each column once")
-        self.chosen = choose(columns, mapping, path)
+        self.chosen = choose_fields(columns, mapping, path)
         self.columns = columns
         self.nbytes = path.stat().st_size
 
     def lines(self, file: TextIO) -> Iterator[str]:
-        """The lines of the file, none of them endless."""
+        """Yield the lines of the file; raise `InputError` for one without an end."""
         try:
             while line := file.readline(LONGEST_LINE):
                 if len(line) == LONGEST_LINE:
@@ -50,7 +50,7 @@ class CSVSource(Source):
             for field in ("terminal", "timeout", "end")
             for name in self.chosen.get(field, ())
         }
-        count, line = block_steps(8 * len(used)), 2
+        count, line = steps_in_block(8 * len(used)), 2
         with self.path.open("rb") as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
             lines = self.lines(file)
             next(lines, None)
@@ -68,6 +68,7 @@ class CSVSource(Source):
                     yield self.block(values), min(1.0, done)
 
     def block(self, values: np.ndarray) -> Arrays:
+        """Return the columns [steps, columns] as fields."""
         arrays, first = {}, 0
         for field, names in self.chosen.items():
             arrays[field] = values[:, first : first + len(names)]
@@ -75,7 +76,7 @@ class CSVSource(Source):
         return arrays
 
     def explain(self, batch: Sequence[str], positions: Sequence[int], first: int, error: Exception) -> str:
-        """The first line that cannot be read, and why."""
+        """Return which line is the first that cannot be read, and why."""
         for number, cells in enumerate(csv.reader(batch), first):
             if cells and len(cells) <= max(positions):
                 return f"line {number} has {len(cells)} columns where the first line names {len(self.columns)}"
@@ -91,4 +92,5 @@ class CSVSource(Source):
 
 
 def read_flag(text: str) -> float:
+    """Return 1 or 0; NaN for anything that is no flag, which is refused later."""
     return FLAGS.get(text.strip().lower(), float("nan"))

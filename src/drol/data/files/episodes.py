@@ -1,67 +1,95 @@
-"""Steps as files hold them, turned into the rows of a `Dataset`: how episodes end is decided here and nowhere else.
+"""Steps, as files and robots record them, turned into the rows of a `Dataset`.
 
-Where a task ended nothing follows, and the value beyond it is not bootstrapped; where a time limit, the end of a file
-or a gap cut an episode, it is. A cut needs the observation after it: from `next_observation` if there is one, else
-the observation of the episode's final step takes its place and that step is no transition of its own.
+How the episodes of imported files, of `Dataset.from_arrays` and of `EpisodeWriter` end is decided here; the loaders of
+the benchmarks and online experience make rows of their own, by the rules of their environments. Where a task ended
+nothing follows, and the value beyond it is not bootstrapped; where a time limit, the end of a file or a gap cut an
+episode, it is. A cut needs the observation after it: from `next_observation` if there is one, else the observation of
+the episode's final step takes its place and that step is no transition of its own.
+
+An example: seven steps of a file that observed o0 to o6 and, where that is recorded, n0 to n6 after their actions. The
+task ended with step 2 (T), a time limit cut the episode after step 4 (L), then the file ended. A star marks last rows,
+of which only the observation counts; the other rows are transitions to the row after them.
+
+    step                             0    1    2         3    4         5    6
+    mark                                       T              L
+    rows without next_observation    o0   o1   o2   o2*  o3   o4*       o5   o6*
+    continues                        1    1    0         1              1
+    rows with next_observation       o0   o1   o2   n2*  o3   o4   n4*  o5   o6   n6*
+    continues                        1    1    0         1    1         1    1
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from drol.data.files.options import Counts, Reading, understand_ends
+from drol.data.actions import find_outside
+from drol.data.files.fields import to_column, to_flag, to_numbers
+from drol.data.files.options import Counts, ReadingOptions, understand_ends
+from drol.data.rows import ROW_ARRAYS, Arrays, join_rows
 from drol.errors import InputError
 
-Arrays = dict[str, np.ndarray]
-ROW_ARRAYS = ("observation", "action", "reward", "continues", "last")
+NO_REWARD = (
+    "there is no reward; name it with --reward, or pass --fill-reward zero (imitation) or "
+    "--fill-reward end (1 on the last transition of each episode)"
+)
+
+
+@dataclass
+class Marks:
+    """The fate of each step of a block, as masks [steps]."""
+
+    ends: np.ndarray  # a trajectory ends with the step
+    terminal: np.ndarray  # it ends because the task did; true only where `ends` is
+    left_out: np.ndarray  # the step gives no row
 
 
 class Assembler:
     """Takes blocks of consecutive steps, gives rows: trajectories laid end to end, as `Dataset.from_rows` takes them.
 
-    `problems` collects what would be refused, where a report is wanted; without it the first problem is raised.
+    Args:
+        names: The fields that blocks have, each with its name in the files, for messages.
+        reading: How steps are to be understood.
+        problems: Collects the messages of everything that would be refused; None: the first problem is raised.
     """
 
-    def __init__(self, names: Mapping[str, str], reading: Reading, problems: dict[str, str] | None = None):
+    def __init__(self, names: Mapping[str, str], reading: ReadingOptions, problems: dict[str, str] | None = None):
         self.names, self.reading, self.problems = dict(names), reading, problems
         for name in ("observation", "action"):
             if name not in names:
                 raise InputError(f"there is no {name}; name it with --{name}")
         if "reward" not in names and reading.fill_reward is None:
-            raise InputError(
-                "there is no reward; name it with --reward, or pass --fill-reward zero (imitation) or "
-                "--fill-reward end (1 on the last transition of each episode)"
-            )
+            raise InputError(NO_REWARD)
         self.ends = understand_ends(names, reading)
         self.counts = Counts()
         self.where = "the data"
-        self.carry: Arrays | None = None  # the newest step, whose successor is not known yet
-        self.held: Arrays | None = None  # the newest row, whose successor is not known yet
+        self.newest_step: Arrays | None = None  # not yet a row: the step after it is not known
+        self.newest_row: Arrays | None = None  # not yet given: the row after it is not known
         self.previous_last = True  # whether the row before the next one ends a trajectory
         self.shapes: dict[str, tuple] = {}
         self.steps_of_files_before = 0
 
     def add(self, block: Mapping[str, np.ndarray], where: str = "the data") -> Arrays:
-        """Rows from the next steps; what depends on the step after them is given later."""
+        """Take in the next steps of a file; return the rows that are certain by now."""
         self.where = where
-        steps = self.standard(block)
+        steps = self.convert(block)
         if not len(steps["action"]):
             return {}
         self.counts.steps += len(steps["action"])
-        steps = joined(self.carry, steps)
-        self.carry = {name: array[-1:].copy() for name, array in steps.items()}
-        return self.rows(steps, file_ended=False)
+        steps = join_rows(self.newest_step, steps)
+        self.newest_step = {name: array[-1:].copy() for name, array in steps.items()}
+        return self.make_rows(steps, file_ended=False)
 
     def end_file(self) -> Arrays:
-        """The rows that waited; no episode goes on in the next file."""
-        steps, self.carry = self.carry, None
-        rows = self.rows(steps, file_ended=True) if steps is not None else {}
+        """Return the rows that are certain once the file has ended; no episode goes on in the next file."""
+        steps, self.newest_step = self.newest_step, None
+        rows = self.make_rows(steps, file_ended=True) if steps is not None else {}
         self.steps_of_files_before = self.counts.steps
         return rows
 
     def finish(self) -> Arrays:
-        """The last row of all."""
-        rows, self.held = self.held, None
+        """Return the last row of all files."""
+        rows, self.newest_row = self.newest_row, None
         if self.counts.steps == 0:
             self.refuse("empty", f"{self.where} holds no step; there is nothing to learn from")
         elif self.counts.terminals + self.counts.cuts == 0:
@@ -69,24 +97,23 @@ class Assembler:
         return rows or {}
 
     def refuse(self, kind: str, message: str) -> None:
+        """Raise a problem, or note the first of its kind."""
         if self.problems is None:
             raise InputError(message)
         self.problems.setdefault(kind, message)
 
-    def standard(self, block: Mapping[str, np.ndarray]) -> Arrays:
-        """Every field with the shape and type that rows have."""
+    def convert(self, block: Mapping[str, np.ndarray]) -> Arrays:
+        """Return every field with the shape and type that rows have."""
         sizes = {name: len(array) for name, array in block.items()}
         if len(set(sizes.values())) != 1:
             found = ", ".join(f"{self.names[name]} {size}" for name, size in sizes.items())
             raise InputError(f"{self.where}: the arrays have different numbers of steps ({found}); they must be equal")
         steps = {}
-        for name, array in block.items():
-            if name in ("terminal", "timeout", "end"):
-                steps[name] = self.flag(name, np.asarray(array))
-            elif name == "episode":
-                steps[name] = self.one_number(name, np.asarray(array))
-            else:
-                steps[name] = self.floats(name, np.asarray(array))
+        for name, values in block.items():
+            try:
+                steps[name] = self.convert_field(name, np.asarray(values))
+            except InputError as error:
+                raise InputError(f"{self.where}: {error}") from error
             shape = steps[name].shape[1:]
             expected = self.shapes.setdefault("observation" if name == "next_observation" else name, shape)
             if shape != expected:
@@ -96,150 +123,115 @@ class Assembler:
                 )
         return steps
 
-    def one_number(self, name: str, array: np.ndarray) -> np.ndarray:
-        if array.ndim == 2 and array.shape[1] == 1:
-            array = array[:, 0]
-        if array.ndim != 1:
-            raise InputError(
-                f"{self.where}: {self.names[name]} has shape {list(array.shape)}; it must be one number for each step"
-            )
-        return array
-
-    def flag(self, name: str, array: np.ndarray) -> np.ndarray:
-        array = self.one_number(name, array)
-        if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
-            raise InputError(
-                f"{self.where}: {self.names[name]} is {array.dtype} with values such as "
-                f"{next((value for value in array.tolist() if value not in (0, 1)), array[0])!r}; "
-                "it must be true or false, 1 or 0"
-            )
-        return array.astype(bool)
-
-    def floats(self, name: str, array: np.ndarray) -> np.ndarray:
-        own_name = self.names[name]
-        if array.dtype.kind not in "biuf":
-            raise InputError(f"{self.where}: {own_name} is {array.dtype}; it must hold plain numbers")
-        if name == "action" and array.dtype.kind != "f" and self.reading.box is None:
-            raise InputError(
-                f"{self.where}: {own_name} is {array.dtype}; actions must be continuous (floats in [-1, 1]); "
-                "for whole numbers on a scale give the scale with --action-low and --action-high"
-            )
-        if name == "reward":
-            array = self.one_number(name, array)
-        elif array.ndim == 1:
-            array = array[:, None]
-        if name == "action" and array.ndim != 2:
-            raise InputError(f"{self.where}: {own_name} has shape {list(array.shape)}; it must be [steps, action size]")
-        if array.size == 0 and len(array):
-            raise InputError(f"{self.where}: {own_name} has shape {list(array.shape)}; a step must have a number")
-        if name in ("observation", "next_observation") and array.ndim > 2:
-            if array.ndim != 4 or array.dtype != np.uint8:
-                raise InputError(
-                    f"{self.where}: {own_name} is {array.dtype} of shape {list(array.shape)}; it must be vectors "
-                    "[steps, size] or images of bytes [steps, height, width, channels]"
-                )
-            return array  # images stay bytes
-        if name == "action" and self.reading.box is not None:
-            if array.shape[1] != len(self.reading.box.low):
-                raise InputError(
-                    f"{self.where}: {own_name} has {array.shape[1]} dimensions; the action box has "
-                    f"{len(self.reading.box.low)}"
-                )
-            array = self.reading.box.to_unit(array)
-        elif array.dtype != np.float32:
+    def convert_field(self, name: str, array: np.ndarray) -> np.ndarray:
+        own_name, box = self.names[name], self.reading.box
+        if name in ("terminal", "timeout", "end"):
+            return to_flag(own_name, array)
+        if name == "episode":
+            return to_column(own_name, array)
+        numbers = to_numbers(name, own_name, array, box)
+        if array.dtype != numbers.dtype and (name != "action" or box is None):
             self.counts.converted.setdefault(name, str(array.dtype))
-        with np.errstate(over="ignore", invalid="ignore"):
-            return array.astype(np.float32)
+        return numbers
 
-    def rows(self, steps: Arrays, file_ended: bool) -> Arrays:
-        """Rows of all steps but the newest, or of the newest when the file ended."""
+    def make_rows(self, steps: Arrays, file_ended: bool) -> Arrays:
+        """Return rows of all steps but the newest, whose successor is not known, or of the newest at the file's end."""
         count = len(steps["action"]) - (not file_ended)
         if count == 0:
             return {}
-        follows = np.arange(1, count + 1)  # the step after each
-        last_of_file = file_ended & (np.arange(count) == count - 1)
+        ends, terminal = self.find_ends(steps, count, file_ended)
+        marks = self.leave_out_nonfinite(steps, ends, terminal)
+        if "next_observation" in steps:
+            self.cut_at_gaps(steps, marks)
+        return self.hold_back(self.lay_out(steps, marks))
 
-        flagged = self.reading.file_is_episode & last_of_file
+    def find_ends(self, steps: Arrays, count: int, file_ended: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return which of the first `count` steps end an episode, and which of them end the task."""
+        last_of_file = np.zeros(count, bool)
+        last_of_file[-1] = file_ended
+        marked = last_of_file & (self.reading.file_is_episode or "episode" in steps)
         for name in ("terminal", "timeout", "end"):
             if name in steps:
-                flagged = flagged | steps[name][:count]
+                marked |= steps[name][:count]
         if "episode" in steps:
-            episode = steps["episode"]
-            flagged = flagged | last_of_file
-            flagged[: len(episode) - 1] |= episode[:-1][:count] != episode[1:][:count]
-        terminal = steps["terminal"][:count] if self.ends == "flags" else flagged & (self.ends == "terminal")
-        boundary = flagged | last_of_file
+            changes = steps["episode"][:-1] != steps["episode"][1:]
+            marked[: len(changes)] |= changes
+        terminal = steps["terminal"][:count] if self.ends == "flags" else marked & (self.ends == "terminal")
+        return marked | last_of_file, terminal
 
-        observation = steps["observation"]
-        after = steps.get("next_observation")
-        bad = self.not_finite(steps, count, needed=~boundary | terminal | (after is not None))
-        gone = bad["observation"] if after is None else bad["observation"] | bad["other"]
-        if after is None:  # the observation is still the end of what came before
-            boundary, terminal = boundary | bad["other"], terminal & ~bad["other"]
-        before_gone = np.zeros(count, bool)
-        before_gone[: len(bad["observation"]) - 1] = gone[1 : count + 1]
-        boundary = boundary | before_gone
-        gone = gone[:count]
-        if after is not None:
-            inside = np.flatnonzero(~boundary)
-            flat_after, flat = (array.reshape(len(array), -1) for array in (after, observation))
-            gap = inside[(flat_after[inside] != flat[follows[inside]]).any(-1)]
-            boundary[gap] = True
-            self.counts.gaps += int((~gone[gap]).sum())
+    def leave_out_nonfinite(self, steps: Arrays, ends: np.ndarray, terminal: np.ndarray) -> Marks:
+        """Return what becomes of each step when steps that are not finite are left out and their episodes cut there."""
+        count, has_next = len(ends), "next_observation" in steps
+        # Of a step that is no transition, action and reward are not used, so anything may stand there.
+        bad_observation, bad_rest = self.find_nonfinite(steps, is_transition=~ends | terminal | has_next)
+        left_out = bad_observation | bad_rest if has_next else bad_observation  # [steps], with the newest
+        if not has_next:  # a good observation without a good action is still the end of the step before it
+            ends, terminal = ends | bad_rest[:count], terminal & ~bad_rest[:count]
+        before_left_out = np.zeros(count, bool)
+        before_left_out[: len(left_out) - 1] = left_out[1:]
+        return Marks(ends | before_left_out, terminal, left_out[:count])
 
-        adds = boundary & (terminal | (after is not None))  # these steps are transitions and need a row after them
-        is_last = boundary & ~adds
-        repeat = np.where(gone, 0, 1 + adds)
-        source = np.repeat(np.arange(count), repeat)
-        extra = np.zeros(len(source), bool)
-        extra[np.cumsum(repeat)[adds & ~gone] - 1] = True
-        found = observation[source]
-        if after is not None:
-            found[extra] = after[source[extra]]
-        action = steps["action"][source]
-        last = extra | is_last[source]
-        ended = terminal[source] & boundary[source]
-        self.check_box(action[~last])
-        rows = {
-            "observation": found,
-            "action": action,
-            "reward": steps["reward"][source] if "reward" in steps else np.zeros(len(source), np.float32),
-            "continues": np.where(last | ended, 0, 1).astype(np.float32),
-            "last": last,
-        }
-        self.counts.without_next += int((is_last & ~gone).sum())
-        return self.hand_over(rows)
-
-    def not_finite(self, steps: Arrays, count: int, needed: np.ndarray) -> dict[str, np.ndarray]:
-        """Which steps have an observation, or something else that is needed, that is not finite."""
-        bad = {}
+    def find_nonfinite(self, steps: Arrays, is_transition: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which steps have an observation, and which have anything else, that is not finite; refuse or count."""
+        count, total = len(is_transition), len(steps["action"])
+        bad_observation, bad_rest = np.zeros(total, bool), np.zeros(total, bool)
         for name in ("observation", "next_observation", "action", "reward"):
             if name not in steps or steps[name].dtype == np.uint8:
                 continue
-            wrong = ~np.isfinite(steps[name].reshape(len(steps[name]), -1))
+            wrong = ~np.isfinite(steps[name].reshape(total, -1))
             if name in ("action", "reward"):
-                wrong[:count] &= needed[:, None]
+                wrong[:count] &= is_transition[:, None]
             number = int(wrong[:count].sum())
             if number:
-                first = self.counts.steps - self.steps_of_files_before - len(steps["action"])
+                first = self.counts.steps - self.steps_of_files_before - total
                 first += int(np.flatnonzero(wrong.any(-1))[0])
                 self.counts.not_finite[name] = self.counts.not_finite.get(name, 0) + number
                 if not self.reading.drop_nonfinite:
                     self.refuse(
                         f"not finite {name}",
                         f"{self.where}: {self.names[name]} has values that are NaN, infinite or too large for float32, "
-                        f"the first in step {first:,}; mend them, or pass --drop-nonfinite to leave such steps "
+                        f"the first in step {first:,}; fix them, or pass --drop-nonfinite to leave such steps "
                         "out and cut the episode there",
                     )
-            bad[name] = wrong.any(-1)
-        nothing = np.zeros(len(steps["action"]), bool)
-        other = bad["action"] | bad.get("reward", nothing) | bad.get("next_observation", nothing)
-        seen = bad.get("observation", nothing)
-        self.counts.dropped += int((seen | other)[:count].sum())
-        return {"observation": seen, "other": other if "next_observation" in steps else other[:count]}
+            bad = bad_observation if name == "observation" else bad_rest
+            bad |= wrong.any(-1)
+        self.counts.dropped += int((bad_observation | bad_rest)[:count].sum())
+        return bad_observation, bad_rest
 
-    def check_box(self, action: np.ndarray) -> None:
-        outside = np.abs(action) > 1 + 1e-6
+    def cut_at_gaps(self, steps: Arrays, marks: Marks) -> None:
+        """End trajectories where `next_observation` is not what the next step observed: steps are missing between."""
+        inside = np.flatnonzero(~marks.ends)
+        after, observation = (steps[name].reshape(len(steps[name]), -1) for name in ("next_observation", "observation"))
+        gaps = inside[(after[inside] != observation[inside + 1]).any(-1)]
+        marks.ends[gaps] = True
+        self.counts.gaps += int((~marks.left_out[gaps]).sum())
+
+    def lay_out(self, steps: Arrays, marks: Marks) -> Arrays:
+        """Return a row for each step and, after each transition that ends a trajectory, a last row."""
+        after = steps.get("next_observation")
+        is_final = marks.ends & (marks.terminal | (after is not None))  # a transition that ends a trajectory
+        is_last = marks.ends & ~is_final  # no transition: the step only holds the observation that ends a trajectory
+        rows_of_step = np.where(marks.left_out, 0, 1 + is_final)
+        step = np.repeat(np.arange(len(marks.ends)), rows_of_step)  # [rows], the step of each row
+        added = np.zeros(len(step), bool)  # [rows], the last rows that no step of their own gives
+        added[np.cumsum(rows_of_step)[is_final & ~marks.left_out] - 1] = True
+        observation = steps["observation"][step]
+        if after is not None:
+            observation[added] = after[step[added]]
+        action, last = steps["action"][step], added | is_last[step]
+        self.check_actions(action[~last])
+        self.counts.without_next += int((is_last & ~marks.left_out).sum())
+        return {
+            "observation": observation,
+            "action": action,
+            "reward": steps["reward"][step] if "reward" in steps else np.zeros(len(step), np.float32),
+            "continues": np.where(last | marks.terminal[step], 0, 1).astype(np.float32),
+            "last": last,
+        }
+
+    def check_actions(self, action: np.ndarray) -> None:
+        """Refuse actions outside the box."""
+        outside = find_outside(action)
         if not outside.any():
             return
         row, dimension = np.argwhere(outside)[0]
@@ -257,32 +249,26 @@ class Assembler:
             "box", f"{self.where}: {self.names['action']} reaches {value:.6g} in dimension {dimension}, {allowed}"
         )
 
-    def hand_over(self, rows: Arrays) -> Arrays:
-        """Rows whose successor is known; trajectories without a transition are left out."""
+    def hold_back(self, rows: Arrays) -> Arrays:
+        """Return the rows whose successor is known, without trajectories that have no transition; keep the newest."""
         last = rows["last"]
         empty = last & np.concatenate(([self.previous_last], last[:-1]))
         self.counts.too_short += int(empty.sum())
         if len(last):
             self.previous_last = bool(last[-1])
-        rows = joined(self.held, {name: array[~empty] for name, array in rows.items()})
+        rows = join_rows(self.newest_row, {name: array[~empty] for name, array in rows.items()})
         last_transition = np.flatnonzero(rows["last"][1:])
         if self.reading.fill_reward == "end" and "reward" not in self.names:
             rows["reward"][last_transition] = 1
         ended = rows["continues"][last_transition] == 0
         self.counts.terminals += int(ended.sum())
         self.counts.cuts += int((~ended).sum())
-        self.held = {name: array[-1:].copy() for name, array in rows.items()}
+        self.newest_row = {name: array[-1:].copy() for name, array in rows.items()}
         return {name: array[:-1] for name, array in rows.items()}
 
 
-def joined(first: Arrays | None, second: Arrays) -> Arrays:
-    if first is None:
-        return second
-    return {name: np.concatenate((array, second[name])) for name, array in first.items()}
-
-
-def assemble(arrays: Mapping[str, np.ndarray], reading: Reading) -> tuple[Arrays, Counts]:
-    """All rows of steps that are in memory."""
+def assemble(arrays: Mapping[str, np.ndarray], reading: ReadingOptions) -> tuple[Arrays, Counts]:
+    """Return all rows of steps that are in memory, and what was counted."""
     assembler = Assembler({name: name for name in arrays}, reading)
     parts = [assembler.add(arrays), assembler.end_file(), assembler.finish()]
     parts = [part for part in parts if part]

@@ -1,5 +1,10 @@
-"""Arrays in HDF5 files. What somebody else wrote is read without opening another file and without loading code."""
+"""HDF5 files: flat arrays (D4RL), or a group for each episode (Minari: episode_0, ...; robomimic: data/demo_0, ...).
 
+Files that somebody else wrote are read without opening another file and without loading code.
+"""
+
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,22 +12,33 @@ from typing import Any
 
 import numpy as np
 
+from drol.data.files.fields import StepFile, choose_fields, common_length, join_arrays, join_fields, steps_in_block
+from drol.data.rows import Arrays
 from drol.errors import InputError
+from drol.storage import sync_folder
 
 FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # built into h5py; any other would be a plugin
-LARGEST_RATIO = 1100  # of an array to what is stored of it; gzip reaches 1032
+LARGEST_RATIO = 1100  # of the size of an array to the bytes that are stored; gzip reaches 1032
+EPISODE = re.compile(r"(?:episode|demo)_(\d+)")
 
 
 def import_h5py() -> Any:
+    """Return the module h5py; raise `InputError` with the command that installs it."""
     try:
         import h5py
     except ImportError as error:
-        raise InputError("HDF5 files need the package h5py; install it with: pip install 'drol[d4rl]'") from error
+        raise InputError("HDF5 files need the package h5py; install it with: pip install 'drol[hdf5]'") from error
     return h5py
 
 
-def read_hdf5(path: Path, required: Sequence[str], optional: Sequence[str] = ()) -> dict[str, np.ndarray]:
-    """The named arrays of an HDF5 file, numbers with a fraction as float32; one that is optional may be missing."""
+def read_hdf5(path: Path, required: Sequence[str], optional: Sequence[str] = ()) -> Arrays:
+    """Return the named arrays of an HDF5 file, numbers with a fraction as float32.
+
+    Args:
+        path: The file.
+        required: Arrays that must be there, by their paths in the file.
+        optional: Arrays that may be there.
+    """
     with open_hdf5(path) as file:
         missing = [name for name in required if file.find(name) is None]
         if missing:
@@ -32,7 +48,7 @@ def read_hdf5(path: Path, required: Sequence[str], optional: Sequence[str] = ())
 
 @contextmanager
 def open_hdf5(path: Path) -> Iterator["HDF5File"]:
-    """Open a file for reading; whatever is wrong with it is an InputError."""
+    """Open a file for reading; whatever is wrong with it becomes an `InputError`."""
     h5py = import_h5py()
     if not path.is_file():
         raise InputError(f"dataset file {path} does not exist; give the path of an HDF5 file")
@@ -53,11 +69,11 @@ class HDF5File:
         self.path, self.file = path, file
 
     def names(self, group: str = "") -> list[str]:
-        """What a group holds; without a name, the top of the file."""
+        """Return the names in a group; without a group, at the top of the file."""
         return sorted(map(str, self.find(group) if group else self.file))
 
     def find(self, name: str) -> Any:
-        """A group or an array by its path in the file, None where there is none; links lead nowhere."""
+        """Return a group or an array by its path in the file, None if there is none; links are refused."""
         h5py = import_h5py()
         node = self.file
         for part in name.split("/"):
@@ -72,21 +88,46 @@ class HDF5File:
             node = node[part]
         return node
 
-    def read(self, name: str) -> np.ndarray:
-        """An array, converted while it is read, so that it is never held twice."""
+    def array(self, name: str) -> Any:
+        """Return an array that is safe to read, without reading it; raise `InputError` if it is not."""
         array = self.find(name)
-        fault = find_fault(array)
+        fault = "is not there" if array is None else find_fault(array)
         if fault:
             raise InputError(f"dataset file {self.path} is refused: {name!r} {fault}")
+        return array
+
+    def read(self, name: str) -> np.ndarray:
+        """Return the values of an array, converted while they are read, so that they are never held twice."""
+        array = self.array(name)
         kind = np.float32 if array.dtype.kind == "f" else array.dtype.newbyteorder("=")
         values = np.empty(array.shape, kind)
         if values.size:
             array.read_direct(values)
         return values
 
+    def step_array(self, name: str) -> Any:
+        """Return an array that has a row for each step, without reading it."""
+        array = self.array(name)
+        if not array.shape:
+            raise InputError(f"dataset file {self.path}: {name!r} is a single value; it must have a row for each step")
+        return array
+
+    def array_names(self, group: str) -> list[str]:
+        """Return the arrays of a group and, one level down, of its groups; a link is listed, and refused when read."""
+        names = []
+        for name in self.names(group):
+            path = f"{group}/{name}" if group else name
+            try:
+                node = self.find(path)
+            except InputError:
+                names.append(name)
+                continue
+            names += [f"{name}/{inner}" for inner in self.names(path)] if hasattr(node, "keys") else [name]
+        return names
+
 
 def find_fault(array: Any) -> str | None:
-    """Why something in a file is not to be read, if so."""
+    """Return why something in a file must not be read; None if it may be."""
     h5py = import_h5py()
     if not isinstance(array, h5py.Dataset):
         return "is not an array"
@@ -106,6 +147,82 @@ def find_fault(array: Any) -> str | None:
     return None
 
 
+def open_hdf5_steps(path: Path, mapping: Mapping[str, Sequence[str]]) -> StepFile:
+    """Open a file of steps; its groups tell whether it is flat or has a group for each episode."""
+    with open_hdf5(path) as file:
+        for prefix in ("", "data/"):
+            group = prefix.removesuffix("/")
+            if group and not hasattr(file.find(group) if group in file.names() else None, "keys"):
+                continue
+            matches = [match for name in file.names(group) if (match := EPISODE.fullmatch(name))]
+            if matches:
+                matches.sort(key=lambda match: int(match[1]))
+                return EpisodeHDF5File(path, mapping, file, [prefix + match[0] for match in matches])
+        return FlatHDF5File(path, mapping, file)
+
+
+class FlatHDF5File(StepFile):
+    """Arrays of equal length; in each, a row is a step."""
+
+    def __init__(self, path: Path, mapping: Mapping[str, Sequence[str]], file: HDF5File):
+        self.path = path
+        self.chosen = choose_fields(file.array_names(""), mapping, path)
+        arrays = self.arrays(file)
+        self.nbytes = sum(array.nbytes for array in arrays.values())
+        self.steps = common_length(path, {name: len(array) for name, array in arrays.items()})
+
+    def arrays(self, file: HDF5File) -> dict[str, Any]:
+        return {name: file.step_array(name) for names in self.chosen.values() for name in names}
+
+    def blocks(self) -> Iterator[tuple[Arrays, float]]:
+        count = steps_in_block(self.nbytes // max(1, self.steps))
+        with open_hdf5(self.path) as file:
+            arrays = self.arrays(file)
+            for start in range(0, self.steps, count):
+                stop = min(start + count, self.steps)
+                parts = {name: array[start:stop] for name, array in arrays.items()}
+                yield join_fields(parts, self.chosen), stop / self.steps
+
+
+class EpisodeHDF5File(StepFile):
+    """A group for each episode; where it has one observation more than actions, that is the final one."""
+
+    def __init__(self, path: Path, mapping: Mapping[str, Sequence[str]], file: HDF5File, groups: list[str]):
+        self.path, self.groups = path, groups
+        self.chosen = choose_fields(file.array_names(groups[0]), mapping, path)
+        self.chosen.pop("episode", None)
+        arrays = self.arrays(file, groups[0])
+        observation, action = (arrays[self.chosen[field][0]] for field in ("observation", "action"))
+        self.has_final = len(observation) == len(action) + 1
+        # Opening every group only to add up sizes would take as long as reading; episodes are about alike.
+        self.nbytes = sum(array.nbytes for array in arrays.values()) * len(groups)
+
+    @property
+    def names(self) -> dict[str, str]:
+        fields = {field: ", ".join(names) for field, names in self.chosen.items()} | {"episode": "the groups"}
+        return fields | ({"next_observation": fields["observation"]} if self.has_final else {})
+
+    def arrays(self, file: HDF5File, group: str) -> dict[str, Any]:
+        return {name: file.step_array(f"{group}/{name}") for names in self.chosen.values() for name in names}
+
+    def blocks(self) -> Iterator[tuple[Arrays, float]]:
+        with open_hdf5(self.path) as file:
+            for number, group in enumerate(self.groups):
+                arrays = self.arrays(file, group)
+                final = self.chosen["observation"] if self.has_final else []
+                lengths = {f"{group}/{name}": len(array) - (name in final) for name, array in arrays.items()}
+                steps = common_length(self.path, lengths)
+                count = steps_in_block(sum(array.nbytes for array in arrays.values()) // max(1, steps))
+                for start in range(0, steps, count):
+                    stop = min(start + count, steps)
+                    block = join_fields({name: array[start:stop] for name, array in arrays.items()}, self.chosen)
+                    if self.has_final:
+                        beyond = join_arrays([arrays[name][start : stop + 1] for name in final], final)
+                        block["observation"], block["next_observation"] = beyond[:-1], beyond[1:]
+                    block["episode"] = np.full(stop - start, number)
+                    yield block, (number + stop / steps) / len(self.groups)
+
+
 def write_hdf5(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Write arrays, compressed; the file appears under its name when it is whole."""
     h5py = import_h5py()
@@ -113,7 +230,13 @@ def write_hdf5(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
         raise InputError(f"{path} exists already; choose another name, nothing was written")
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.partial")
-    with h5py.File(partial, "w") as file:
-        for name, array in arrays.items():
-            file.create_dataset(name, data=array, compression="gzip")
-    partial.rename(path)
+    try:
+        with h5py.File(partial, "w") as file:
+            for name, array in arrays.items():
+                file.create_dataset(name, data=array, compression="gzip")
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        partial.rename(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    sync_folder(path.parent)

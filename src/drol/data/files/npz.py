@@ -1,6 +1,6 @@
-"""Read arrays from npz files that somebody else wrote: nothing is unpickled, every fault is one clear line.
+"""npz files that somebody else wrote: nothing is unpickled, every fault is one clear line.
 
-The folder of the archive and the header of each array are read and weighed before anything is unpacked.
+The list of members and the header of each array are read and weighed before anything is unpacked.
 """
 
 import contextlib
@@ -11,22 +11,25 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from drol.data.files.fields import StepFile, choose_fields, common_length, join_fields, steps_in_block
+from drol.data.rows import Arrays
 from drol.errors import InputError
+from drol.machine import aligned, free_memory
 
 MAX_MEMBERS = 1000
-MAX_FOLDER_BYTES = 1 << 20  # of the archive's list of members
+MAX_LIST_BYTES = 1 << 20  # of the archive's list of members
 MAX_RATIO = 1032  # deflate cannot shrink further; a member that claims more is a lie
 BLOCK_BYTES = 1 << 20
-ALIGNMENT = 64  # jax on a CPU takes over an aligned array without copying it
+LARGEST_COLUMN_MAJOR = 1 << 30  # bytes of an array of steps whose columns are contiguous, which must be read whole
 ENCRYPTED = 0x1
 MAX_BYTES_VARIABLE = "DROL_MAX_BYTES"
+DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, NotImplementedError, RuntimeError)
 
 Transform = Callable[[np.ndarray], np.ndarray]
 
@@ -37,38 +40,72 @@ def read_npz(
     optional: Sequence[str] = (),
     transforms: Mapping[str, Transform] | None = None,
     max_bytes: int | None = None,
-) -> dict[str, np.ndarray]:
-    """The named arrays of an npz file; an array that is required must be there, one that is optional may be.
+) -> Arrays:
+    """Return the named arrays of an npz file.
 
-    A transform is applied to an array block of rows by block of rows while it is read, so that what it drops is never
-    held. Arrays of more than `max_bytes` together (default: $DROL_MAX_BYTES or the free memory) are refused.
+    Args:
+        path: The file.
+        required: Arrays that must be there.
+        optional: Arrays that may be there.
+        transforms: Functions that change an array, block of rows by block of rows, while it is read; so what a
+            function drops is never held.
+        max_bytes: Refuse arrays of more bytes together (default: $DROL_MAX_BYTES; never more than the free memory).
     """
     with open_npz(path, required) as archive:
-        arrays = {name: Member.of(archive, name) for name in (*required, *optional) if name in names(archive)}
-        check_memory(list(arrays.values()), transforms or {}, max_bytes)
+        arrays = {name: Member.find(archive, name) for name in (*required, *optional) if name in list_names(archive)}
+        check_memory(arrays, transforms or {}, max_bytes)
         return {name: member.read((transforms or {}).get(name)) for name, member in arrays.items()}
 
 
 def check_npz(path: Path, required: Sequence[str]) -> None:
-    """Read an npz file to its end without keeping it; raise if an array is missing or a byte is not as it was."""
+    """Read an npz file to its end without keeping it; raise if an array is missing or a checksum is wrong."""
     with open_npz(path, required) as archive:
-        for name in names(archive):
-            Member.of(archive, name).read(lambda block: np.empty((len(block), 0), bool))
+        for name in list_names(archive):
+            Member.find(archive, name).read(lambda block: np.empty((len(block), 0), bool))
 
 
-@contextmanager
+class NpzFile(StepFile):
+    """Arrays of equal length; in each, a row is a step."""
+
+    def __init__(self, path: Path, mapping: Mapping[str, Sequence[str]]):
+        self.path = path
+        with open_npz(path, ()) as archive:
+            self.chosen = choose_fields(list_names(archive), mapping, path)
+            members = {name: Member.find(archive, name) for names in self.chosen.values() for name in names}
+            for name, member in members.items():
+                if not member.shape:
+                    raise InputError(f"{name} is a single value; it must have a row for each step")
+                if member.column_major and member.nbytes > LARGEST_COLUMN_MAJOR:
+                    raise InputError(f"{name} is large and in Fortran order; save numpy.ascontiguousarray of it")
+        self.nbytes = sum(member.nbytes for member in members.values())
+        self.steps = common_length(path, {name: member.shape[0] for name, member in members.items()})
+
+    def blocks(self) -> Iterator[tuple[Arrays, float]]:
+        count = steps_in_block(self.nbytes // max(1, self.steps))
+        with open_npz(self.path, ()) as archive, contextlib.ExitStack() as stack:
+            readers = {
+                name: stack.enter_context(Member.find(archive, name).open_rows())
+                for name in {name for names in self.chosen.values() for name in names}
+            }
+            for start in range(0, self.steps, count):
+                stop = min(start + count, self.steps)
+                parts = {name: reader.read(stop - start) for name, reader in readers.items()}
+                yield join_fields(parts, self.chosen), stop / self.steps
+
+
+@contextlib.contextmanager
 def open_npz(path: Path, required: Sequence[str]) -> Iterator[zipfile.ZipFile]:
-    """The archive, once its list of members is found sane; whatever fails inside is an `InputError`."""
+    """Open an archive whose list of members is sane; whatever fails inside becomes an `InputError`."""
     if not path.is_file():
         raise InputError(f"dataset file {path} does not exist; give the path of an .npz file")
     try:
-        with path.open("rb", buffering=0) as raw, Reader(raw) as stream:
+        with path.open("rb", buffering=0) as raw, LimitedReader(raw) as stream:
             if stream.peek(6)[:6] == b"\x93NUMPY":
                 raise InputError(f"it holds a single array; it must be an .npz file with {list(required)}")
-            stream.largest_read = MAX_FOLDER_BYTES
+            stream.largest_read = MAX_LIST_BYTES
             with zipfile.ZipFile(stream) as archive:
                 stream.largest_read = None
-                found = names(archive)
+                found = list_names(archive)
                 if len(found) > MAX_MEMBERS:
                     raise InputError(f"it has {len(found)} members; at most {MAX_MEMBERS} are read")
                 if len(set(found)) < len(found):
@@ -79,15 +116,7 @@ def open_npz(path: Path, required: Sequence[str]) -> Iterator[zipfile.ZipFile]:
                 yield archive
     except InputError as error:
         raise InputError(f"dataset file {path} cannot be used: {error}") from error
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        struct.error,
-        EOFError,
-        OSError,
-        NotImplementedError,
-        RuntimeError,
-    ) as error:
+    except DAMAGE as error:
         raise InputError(f"dataset file {path} is truncated or damaged ({error}); fetch or collect it again") from error
     except MemoryError as error:
         raise InputError(f"dataset file {path} does not fit in memory") from error
@@ -95,7 +124,7 @@ def open_npz(path: Path, required: Sequence[str]) -> Iterator[zipfile.ZipFile]:
         raise InputError(f"dataset file {path} is not an .npz file of plain arrays ({error})") from error
 
 
-class Reader(io.BufferedReader):
+class LimitedReader(io.BufferedReader):
     """A file that refuses reads longer than `largest_read`: zipfile reads its list of members in one."""
 
     largest_read: int | None = None
@@ -110,7 +139,8 @@ class Reader(io.BufferedReader):
         return data
 
 
-def names(archive: zipfile.ZipFile) -> list[str]:
+def list_names(archive: zipfile.ZipFile) -> list[str]:
+    """Return the names of the arrays in an archive."""
     return [info.filename.removesuffix(".npy") for info in archive.infolist()]
 
 
@@ -122,12 +152,12 @@ class Member:
     info: zipfile.ZipInfo
     shape: tuple[int, ...]
     dtype: np.dtype
-    fortran_order: bool
+    column_major: bool  # Fortran order: the numbers of a column follow one another, so a row is spread over the array
     data_offset: int
 
     @classmethod
-    def of(cls, archive: zipfile.ZipFile, name: str) -> "Member":
-        """Read the header, and nothing of the data."""
+    def find(cls, archive: zipfile.ZipFile, name: str) -> "Member":
+        """Return an array by its name; its header is read, and nothing of its data."""
         info = next(info for info in archive.infolist() if info.filename.removesuffix(".npy") == name)
         if info.flag_bits & ENCRYPTED:
             raise InputError(f"the array {name!r} is encrypted; save it with numpy.savez")
@@ -156,69 +186,85 @@ class Member:
                 f"the array {name!r} declares {declared:,} bytes (shape {shape}) "
                 f"where the file has {info.file_size - offset:,}"
             )
-        return cls(archive, info, shape, dtype, fortran_order, offset)
+        return cls(archive, info, shape, dtype, fortran_order and len(shape) > 1, offset)
 
-    def read(self, transform: Transform | None) -> np.ndarray:
-        """All rows, each block of them through the transform."""
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @contextlib.contextmanager
+    def open_rows(self) -> Iterator["RowReader"]:
+        """Open the rows for reading; when all are read and the block ends, the checksum has been compared."""
         with self.archive.open(self.info) as stream:
             stream.read(self.data_offset)
-            if self.fortran_order and len(self.shape) > 1:
-                whole = aligned(self.shape[::-1], self.dtype)
-                fill(stream, whole)
-                whole = whole.T.astype(self.dtype.newbyteorder("="), order="C")
-                result = transform(whole) if transform else whole
-            else:
-                result = self.read_blocks(stream, transform)
+            yield RowReader(self, stream)
             if stream.read(1):  # at the end zipfile compares the checksum
                 raise EOFError(f"{self.info.filename} goes on after its end")
-        return result
 
-    def read_blocks(self, stream: Any, transform: Transform | None) -> np.ndarray:
+    def read(self, transform: Transform | None) -> np.ndarray:
+        """Return all rows, each block of them through the transform, in memory that jax can take over."""
         native = self.dtype.newbyteorder("=")
-        if self.dtype == native and transform is None:
-            result = aligned(self.shape, native)
-            fill(stream, result)
-            return result
-        rows, *rest = self.shape or (1,)
-        row_bytes = max(1, math.prod(rest) * self.dtype.itemsize)
-        block = np.empty((min(rows, max(1, BLOCK_BYTES // row_bytes)), *rest), self.dtype)
-        change: Transform = transform or (lambda rows: rows)
-        sample = change(block[:0].astype(native))
-        result = aligned((rows, *sample.shape[1:]), sample.dtype)
-        for first in range(0, rows, max(1, len(block))):
-            part = block[: rows - first]
-            fill(stream, part)
-            result[first : first + len(part)] = change(part.astype(native, copy=False))
+        with self.open_rows() as reader:
+            if self.dtype == native and transform is None:
+                result = aligned(self.shape, native)
+                reader.fill(result)
+                return result
+            rows, *rest = self.shape or (1,)
+            count = max(1, BLOCK_BYTES // max(1, math.prod(rest) * self.dtype.itemsize))
+            change: Transform = transform or (lambda rows: rows)
+            sample = change(np.empty((0, *rest), native))
+            result = aligned((rows, *sample.shape[1:]), sample.dtype)
+            for first in range(0, rows, count):
+                block = reader.read(min(count, rows - first))
+                result[first : first + len(block)] = change(block.astype(native, copy=False))
         return result if self.shape else result.reshape(sample.shape[1:])
 
 
-def aligned(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-    size = math.prod(shape) * dtype.itemsize
-    buffer = np.empty(size + ALIGNMENT, np.uint8)
-    start = -buffer.ctypes.data % ALIGNMENT
-    return buffer[start : start + size].view(dtype).reshape(shape)
+class RowReader:
+    """Reads the rows of an array from front to back."""
+
+    def __init__(self, member: Member, stream: Any):
+        self.member, self.stream = member, stream
+        self.position = 0
+        self.whole: np.ndarray | None = None
+        if member.column_major:
+            columns = np.empty(member.shape[::-1], member.dtype)
+            self.read_into(columns)
+            self.whole = columns.T
+
+    def read(self, count: int) -> np.ndarray:
+        """Return the next rows, in the byte order of the file."""
+        rows = np.empty((count, *self.member.shape[1:]), self.member.dtype)
+        self.fill(rows)
+        return rows
+
+    def fill(self, rows: np.ndarray) -> None:
+        """Read the next rows into a contiguous array of the same type."""
+        if self.whole is None:
+            self.read_into(rows)
+        else:
+            rows[:] = self.whole[self.position : self.position + len(rows)]
+            self.position += len(rows)
+
+    def read_into(self, array: np.ndarray) -> None:
+        """Read the bytes of a contiguous array."""
+        view = array.reshape(-1).view(np.uint8).data
+        position = 0
+        while position < len(view):
+            count = self.stream.readinto(view[position : position + BLOCK_BYTES])
+            if not count:
+                raise EOFError(f"{self.member.info.filename} ends {len(view) - position:,} bytes early")
+            position += count
 
 
-def fill(stream: Any, array: np.ndarray) -> None:
-    """Read the bytes of a contiguous array."""
-    view = array.reshape(-1).view(np.uint8).data
-    position = 0
-    while position < len(view):
-        count = stream.readinto(view[position : position + BLOCK_BYTES])
-        if not count:
-            raise EOFError(f"it ends {len(view) - position:,} bytes early")
-        position += count
-
-
-def check_memory(members: list[Member], transforms: Mapping[str, Transform], max_bytes: int | None) -> None:
-    """Refuse arrays that would not fit before any of them is unpacked."""
+def check_memory(members: Mapping[str, Member], transforms: Mapping[str, Transform], max_bytes: int | None) -> None:
+    """Raise `InputError` for arrays that would not fit, before any of them is unpacked."""
     needed = 0
-    for member in members:
-        transform = transforms.get(member.info.filename.removesuffix(".npy"))
+    for name, member in members.items():
         sample = np.empty((0, *member.shape[1:]), member.dtype.newbyteorder("="))
-        sample = transform(sample) if transform else sample
+        sample = transforms[name](sample) if name in transforms else sample
         needed += math.prod(member.shape[:1]) * math.prod(sample.shape[1:]) * sample.dtype.itemsize
-    limit = max_bytes if max_bytes is not None else asked_limit()
+    limit = max_bytes if max_bytes is not None else read_limit()
     if limit is not None and needed > limit:
         raise InputError(
             f"its arrays take {needed:,} bytes, more than the maximum of {limit:,}; ${MAX_BYTES_VARIABLE} sets it"
@@ -228,50 +274,11 @@ def check_memory(members: list[Member], transforms: Mapping[str, Transform], max
         raise InputError(f"its arrays take {needed:,} bytes, more than the {free:,} bytes of memory that are free")
 
 
-def asked_limit() -> int | None:
+def read_limit() -> int | None:
+    """Return the number of bytes in $DROL_MAX_BYTES; None if it is not set."""
     text = os.environ.get(MAX_BYTES_VARIABLE)
     if not text:
         return None
     if not text.isdecimal():
         raise InputError(f"${MAX_BYTES_VARIABLE} is {text!r}; it must be a whole number of bytes")
     return int(text)
-
-
-def free_memory() -> int | None:
-    """Bytes that this process may still take, as far as the system tells: its own and its group's limit."""
-    amounts = []
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                amounts.append(int(line.split()[1]) * 1024)
-    except (OSError, ValueError):
-        pass
-    amounts += group_memory(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
-    return max(0, min(amounts)) if amounts else None
-
-
-def group_memory(membership: Path, root: Path) -> list[int]:
-    """What the control groups of this process, as of a cluster's job, leave to it: the group's and all those around it.
-
-    What the group holds of files counts as free: the system gives it back when it is needed.
-    """
-    try:
-        lines = [line.split(":", 2) for line in membership.read_text().splitlines()]
-    except OSError:
-        return []
-    amounts = []
-    for _, controllers, path in lines:
-        if controllers == "":  # version 2
-            top, most, used = root, "memory.max", "memory.current"
-        elif "memory" in controllers.split(","):
-            top, most, used = root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
-        else:
-            continue
-        group = top / path.strip("/")
-        for folder in (group, *group.parents):
-            if folder.is_relative_to(top):
-                with contextlib.suppress(OSError, ValueError, KeyError):  # ValueError: no limit is the word "max"
-                    held = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-                    files = int(held["inactive_file"]) + int(held["active_file"])
-                    amounts.append(int((folder / most).read_text()) - int((folder / used).read_text()) + files)
-    return amounts

@@ -1,4 +1,4 @@
-"""How steps are to be understood, above all their ends, and what was met while reading them."""
+"""Options for reading the steps of files, above all their ends, and counts of what was read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,16 +12,23 @@ FILL_REWARDS = ("zero", "end")
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How steps are to be understood."""
+class ReadingOptions:
+    """Options that say how steps are to be understood.
 
-    ends: str | None = (
-        None  # flags: as marked; terminal or timeout: every end is one; None: as marked, if that is clear
-    )
-    fill_reward: str | None = None  # where there is no reward; zero: 0; end: 1 on the last transition of each episode
+    Args:
+        ends: "flags": ends are as they are marked; "terminal" or "timeout": every end is one; None: as they are
+            marked, if that is clear.
+        fill_reward: Where there is no reward: "zero", or "end": 1 on the last transition of each episode.
+        file_is_episode: Whether each file holds one episode.
+        drop_nonfinite: Whether to leave out steps with NaN or infinity and to cut their episode there.
+        box: The box that actions are scaled from; None: they must lie in [-1, 1].
+    """
+
+    ends: str | None = None
+    fill_reward: str | None = None
     file_is_episode: bool = False
     drop_nonfinite: bool = False
-    box: ActionBox | None = None  # scale actions from this box; None: they must lie in [-1, 1]
+    box: ActionBox | None = None
 
     def __post_init__(self) -> None:
         for name, value, allowed in (("ends", self.ends, ENDS), ("fill_reward", self.fill_reward, FILL_REWARDS)):
@@ -31,21 +38,26 @@ class Reading:
 
 @dataclass
 class Counts:
-    """What was met on the way from steps to rows."""
+    """Numbers of steps, ends and faults that were met on the way from steps to rows."""
 
     steps: int = 0
-    terminals: int = 0  # episodes that ended
+    terminals: int = 0  # episodes that truly ended
     cuts: int = 0  # episodes that were cut: by a time limit, the end of a file or a gap
-    gaps: int = 0  # of these, because next_observation is not what the next step observed
+    gaps: int = 0  # cuts where next_observation is not the observation of the next step
     without_next: int = 0  # final steps without a next observation, kept only as the observation that ends an episode
     too_short: int = 0  # episodes of a single step without a next observation: no transition, left out
     dropped: int = 0  # steps that were left out because they are not finite
     not_finite: dict[str, int] = field(default_factory=dict)  # values in each array that are NaN or infinite
-    converted: dict[str, str] = field(default_factory=dict)  # arrays that became float32, and what they were
+    converted: dict[str, str] = field(default_factory=dict)  # arrays that became float32, and their types before
 
 
-def understand_ends(names: Mapping[str, str], reading: Reading) -> str:
-    """The reading of ends to use; it is refused to guess. `names` gives the name in the file of each field there is."""
+def understand_ends(names: Mapping[str, str], reading: ReadingOptions) -> str:
+    """Return which of `ENDS` holds for some files; raise `InputError` where that is ambiguous.
+
+    Args:
+        names: The fields that the files have, each with its name in the files.
+        reading: The options of the user.
+    """
     marks = [names[name] for name in ("terminal", "timeout", "end", "episode") if name in names]
     if not marks and not reading.file_is_episode:
         raise InputError(

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from drol.data.files.episodes import Arrays
-from drol.data.files.fields import Source, block_steps, choose, side_by_side
+from drol.data.files.fields import StepFile, choose_fields, join_fields, steps_in_block
+from drol.data.rows import Arrays
 from drol.errors import InputError
 
 
 def import_parquet() -> tuple[Any, Any]:
+    """Return the modules pyarrow and pyarrow.parquet; raise `InputError` with the command that installs them."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -23,15 +24,15 @@ def import_parquet() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
-class ParquetSource(Source):
+class ParquetFile(StepFile):
     """The columns of one file; images and videos are not read."""
 
     def __init__(self, path: Path, mapping: Mapping[str, Sequence[str]]):
         self.path = path
-        with self.opened() as file:
+        with OpenParquet(path) as file:
             metadata = file.metadata
             self.steps = metadata.num_rows
-            self.chosen = choose(file.schema_arrow.names, mapping, path)
+            self.chosen = choose_fields(file.schema_arrow.names, mapping, path)
             self.columns = sorted({name for names in self.chosen.values() for name in names})
             values = 0
             for group in range(metadata.num_row_groups):
@@ -42,26 +43,17 @@ class ParquetSource(Source):
                         values += column.num_values
         self.nbytes = 4 * values
 
-    def opened(self) -> "Opened":
-        return Opened(self.path)
-
     def blocks(self) -> Iterator[tuple[Arrays, float]]:
         done = 0
-        with self.opened() as file:
-            count = block_steps(self.nbytes // max(1, self.steps))
+        with OpenParquet(self.path) as file:
+            count = steps_in_block(self.nbytes // max(1, self.steps))
             for batch in file.iter_batches(count, columns=self.columns, use_threads=False):
-                parts = {name: self.numbers(name, batch.column(name)) for name in self.columns}
+                parts = {name: self.to_array(name, batch.column(name)) for name in self.columns}
                 done += batch.num_rows
-                yield (
-                    {
-                        field: side_by_side([parts[name] for name in names], names)
-                        for field, names in self.chosen.items()
-                    },
-                    (done / max(1, self.steps)),
-                )
+                yield join_fields(parts, self.chosen), done / max(1, self.steps)
 
-    def numbers(self, name: str, column: Any) -> np.ndarray:
-        """A column as [steps] or [steps, ...]; a missing number is NaN."""
+    def to_array(self, name: str, column: Any) -> np.ndarray:
+        """Return a column as [steps] or [steps, ...]; a missing number is NaN."""
         pyarrow, _ = import_parquet()
         shape, values = [len(column)], column
         while pyarrow.types.is_fixed_size_list(values.type) or pyarrow.types.is_list(values.type):
@@ -75,7 +67,7 @@ class ParquetSource(Source):
         return values.to_numpy(zero_copy_only=False).reshape(shape)
 
     def list_length(self, name: str, lists: Any) -> int:
-        """The length that all lists have."""
+        """Return the length that all lists of a column have."""
         compute: Any = importlib.import_module("pyarrow.compute")
         if lists.null_count:
             raise InputError(f"{self.path}: {name} has no value in some steps; every step must have one")
@@ -89,8 +81,8 @@ class ParquetSource(Source):
         return bounds["min"] or 0
 
 
-class Opened:
-    """A Parquet file that is read through a small buffer; whatever is wrong with it is one line."""
+class OpenParquet:
+    """A Parquet file that is read through a small buffer; whatever is wrong with it becomes an `InputError`."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -110,5 +102,6 @@ class Opened:
             raise self.refusal(error) from error
 
     def refusal(self, error: BaseException) -> InputError:
+        """Return what pyarrow says as one line."""
         line = " ".join(str(error).split())
         return InputError(f"{self.path} is not a whole Parquet file ({line[:200]}); fetch or write it again")

@@ -1,6 +1,5 @@
 """Write a dataset from Python, episode by episode, as they are recorded."""
 
-import dataclasses
 from pathlib import Path
 from typing import Self
 
@@ -9,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from drol.data.actions import ActionBox
 from drol.data.files.episodes import Assembler
-from drol.data.files.options import Reading
-from drol.data.store.importing import describe_actions
+from drol.data.files.options import ReadingOptions
+from drol.data.store.importing import describe
 from drol.data.store.writer import DatasetWriter
 from drol.errors import InputError
 
@@ -18,10 +17,35 @@ FIELDS = ("observation", "action", "reward", "terminal", "episode", "next_observ
 
 
 class EpisodeWriter:
-    """A dataset that grows by episodes and appears under its name when the block ends well.
+    """A dataset that grows by episodes and appears under its name when the `with` block ends well.
 
-    >>> with EpisodeWriter("my-robot") as writer:                      # doctest: +SKIP
-    ...     writer.add(observation, action, reward, terminal=True)     # one more observation than actions
+    Episodes go to disk as they are added, so a recording may be larger than memory. If the block ends with an
+    exception, nothing is left.
+
+    Args:
+        name: The name of the dataset; `files/NAME` is then the task to train on.
+        root: The folder of all datasets (default: `$DROL_DATA` or `datasets`).
+        action_low: The lowest value of each dimension of an action, in the units of the robot.
+        action_high: The highest value; without the two, actions must lie in [-1, 1].
+        drop_nonfinite: Whether to leave out steps with NaN or infinity and to cut their episode there.
+        validation: The share of episodes to hold out.
+        seed: Chooses them.
+        replace: Whether a dataset of this name may be replaced.
+
+    Example:
+        Twenty episodes of three steps on a robot with a single motor of 12 volts.
+
+        >>> import tempfile
+        >>> import drol
+        >>> import numpy as np
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with drol.EpisodeWriter("my-robot", folder, action_low=-12, action_high=12) as writer:
+        ...         for _ in range(20):
+        ...             observation = np.random.normal(size=(4, 2))  # one more than actions
+        ...             action = np.random.uniform(-12, 12, size=(3, 1))
+        ...             writer.add(observation, action, reward=[0, 0, 1], terminal=True)
+        ...     writer.episodes
+        20
     """
 
     def __init__(
@@ -41,9 +65,9 @@ class EpisodeWriter:
         if action_low is not None and action_high is not None:
             low, high = (tuple(np.atleast_1d(np.asarray(each, float)).tolist()) for each in (action_low, action_high))
             box = ActionBox(low, high)
-        self.box = box
+        reading = ReadingOptions(drop_nonfinite=drop_nonfinite, box=box)
         self.writer = DatasetWriter(name, Path(root) if root else None, validation, seed, replace)
-        self.assembler = Assembler({name: name for name in FIELDS}, Reading(drop_nonfinite=drop_nonfinite, box=box))
+        self.assembler = Assembler({name: name for name in FIELDS}, reading)
         self.episodes = 0
 
     def __enter__(self) -> Self:
@@ -53,14 +77,20 @@ class EpisodeWriter:
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         try:
             if kind is None:
-                self.publish()
+                self.writer.append(self.assembler.finish())
+                self.writer.publish(describe(self.assembler, files=[]))
         finally:
             self.writer.__exit__(kind, *error)
 
     def add(self, observation: ArrayLike, action: ArrayLike, reward: ArrayLike, terminal: bool) -> None:
-        """One episode: observation [T + 1, ...], action [T, size], reward [T].
+        """Write one episode of T actions.
 
-        `terminal`: whether the task ended with it; False where a time limit or a person cut it off.
+        Args:
+            observation: What was seen before each action and after the last: [T + 1, size], or images of bytes
+                [T + 1, height, width, channels].
+            action: What was done: [T, action size].
+            reward: What each action earned: [T].
+            terminal: Whether the task ended with the episode; False if a time limit or a person cut it off.
         """
         where = f"episode {self.episodes}"
         try:
@@ -87,15 +117,3 @@ class EpisodeWriter:
         self.writer.append(self.assembler.add(block, where))
         self.writer.append(self.assembler.end_file())
         self.episodes += 1
-
-    def publish(self) -> None:
-        self.writer.append(self.assembler.finish())
-        self.writer.publish(
-            {
-                **describe_actions(self.box, self.assembler.shapes["action"][0]),
-                "ends": self.assembler.ends,
-                "fields": self.assembler.names,
-                "counts": dataclasses.asdict(self.assembler.counts),
-                "sources": [],
-            }
-        )

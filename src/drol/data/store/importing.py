@@ -2,25 +2,29 @@
 
 import dataclasses
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from drol.data.actions import ActionBox
-from drol.data.files import find_files, open_source
-from drol.data.files.episodes import Arrays, Assembler
-from drol.data.files.fields import Source
-from drol.data.files.options import Reading
-from drol.data.store.writer import DatasetWriter, StoredDataset, data_root
+from drol.data.files import find_files, open_steps
+from drol.data.files.episodes import Assembler
+from drol.data.files.fields import StepFile
+from drol.data.files.options import ReadingOptions
+from drol.data.rows import Arrays
+from drol.data.store.layout import data_root
+from drol.data.store.stored import StoredDataset
+from drol.data.store.writer import DatasetWriter
 from drol.errors import InputError
-
-Report = Callable[[float, str], None]  # the share that is done, and of what
+from drol.machine import bytes_in_words
+from drol.progress import Report
 
 
 @dataclasses.dataclass(frozen=True)
 class Scaling:
-    """What to do with actions that are not in [-1, 1]: nothing, a box that is given, or the box of the data."""
+    """Scaling of actions to [-1, 1]: none, from a box that is given, or from the box of the data."""
 
     from_data: bool = False
     low: tuple[float, ...] = ()
@@ -32,12 +36,35 @@ class Scaling:
         if self.from_data and self.low:
             raise InputError("--scale-actions takes the box from the data; leave it out or leave out the box")
 
+    @property
+    def passes(self) -> int:
+        """The number of times that the files are read."""
+        return 2 if self.from_data else 1
+
+
+class ReadProgress:
+    """Reports how many bytes of some files were read, in one pass over them or several."""
+
+    def __init__(self, files: Sequence[StepFile], passes: int, report: Report | None):
+        self.total = max(1, passes * sum(file.nbytes for file in files))
+        self.done_before = 0
+        self.report = report
+
+    def show(self, file: StepFile, share: float, what: str) -> None:
+        """Report that a share of a file was read."""
+        if self.report:
+            self.report(self.done_before + share * file.nbytes, self.total, f"{what} {file.path.name}")
+
+    def end_file(self, file: StepFile) -> None:
+        """Count a file as read."""
+        self.done_before += file.nbytes
+
 
 def import_files(
     paths: Sequence[Path],
     name: str,
     mapping: Mapping[str, Sequence[str]] | None = None,
-    reading: Reading | None = None,
+    reading: ReadingOptions | None = None,
     scaling: Scaling | None = None,
     validation: float = 0.1,
     seed: int = 0,
@@ -46,78 +73,97 @@ def import_files(
     max_bytes: int | None = None,
     report: Report | None = None,
 ) -> StoredDataset:
-    """Import files as the dataset `name`; if anything is wrong with them, nothing is written."""
-    reading = reading or Reading()
+    """Import files as a dataset; if anything is wrong with them, nothing is written.
+
+    Args:
+        paths: The files, or folders of LeRobot or Minari.
+        name: The name of the dataset.
+        mapping: The arrays or columns of each field; fields that are not named are looked for by their usual names.
+        reading: How steps are to be understood.
+        scaling: How actions are scaled to [-1, 1].
+        validation: The share of episodes to hold out.
+        seed: Chooses them.
+        root: The folder of all datasets (default: `$DROL_DATA` or `datasets`).
+        replace: Whether a dataset of this name may be replaced.
+        max_bytes: Refuse files that unpack to more (default: what the disk can hold).
+        report: Called with the bytes that were read.
+
+    Returns:
+        The dataset; `files/NAME` is the task to train on.
+    """
+    scaling = scaling or Scaling()
     writer = DatasetWriter(name, root, validation, seed, replace)  # refuses a bad name before a file is opened
-    sources = open_sources(paths, mapping or {})
-    check_size(sources, root or data_root(), max_bytes)
-    reading = dataclasses.replace(reading, box=find_box(sources, scaling or Scaling(), report))
-    assembler = Assembler(sources[0].names, reading)
+    files = open_files(paths, mapping or {})
+    check_size(files, root or data_root(), max_bytes)
+    progress = ReadProgress(files, scaling.passes, report)
+    reading = dataclasses.replace(reading or ReadingOptions(), box=find_box(files, scaling, progress))
+    assembler = Assembler(files[0].names, reading)
     with writer:
-        for rows in read_rows(sources, assembler, report, max_bytes):
+        for rows in read_rows(files, assembler, progress, max_bytes):
             writer.append(rows)
-        writer.publish(
-            {
-                **describe_actions(reading.box, assembler.shapes["action"][0]),
-                "ends": assembler.ends,
-                "fields": assembler.names,
-                "counts": dataclasses.asdict(assembler.counts),
-                "sources": [{"name": each.path.name, "bytes": each.path.stat().st_size} for each in sources],
-            }
-        )
+        origin = [{"name": file.path.name, "bytes": file.path.stat().st_size} for file in files]
+        writer.publish(describe(assembler, origin))
     return StoredDataset.open(name, root)
 
 
-def describe_actions(box: ActionBox | None, size: int) -> dict:
-    """The entries of a manifest that say what actions were before they were in [-1, 1]."""
+def describe(assembler: Assembler, files: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the entries of a manifest that say what the data is and how it was understood.
+
+    Args:
+        assembler: Has seen all steps.
+        files: Name and size of each file that was read; empty for data that was written from Python.
+    """
+    box, size = assembler.reading.box, assembler.shapes["action"][0]
     low, high = (box.low, box.high) if box else ((-1.0,) * size, (1.0,) * size)
-    return {"action_low": list(low), "action_high": list(high), "actions_scaled": box is not None}
+    return {
+        "action_low": list(low),
+        "action_high": list(high),
+        "actions_scaled": box is not None,
+        "ends": assembler.ends,
+        "fields": assembler.names,
+        "counts": dataclasses.asdict(assembler.counts),
+        "files": files,
+    }
 
 
-def open_sources(paths: Sequence[Path], mapping: Mapping[str, Sequence[str]]) -> list[Source]:
-    sources = [open_source(path, mapping) for path in find_files(paths)]
-    for source in sources[1:]:
-        odd = sorted(source.names.keys() ^ sources[0].names.keys())
+def open_files(paths: Sequence[Path], mapping: Mapping[str, Sequence[str]]) -> list[StepFile]:
+    """Open files that have the same fields; nothing but headers is read."""
+    files = [open_steps(path, mapping) for path in find_files(paths)]
+    for file in files[1:]:
+        odd = sorted(file.names.keys() ^ files[0].names.keys())
         if odd:
             raise InputError(
-                f"{odd[0]} is in only one of {sources[0].path} and {source.path}; all files must have the same fields"
+                f"{odd[0]} is in only one of {files[0].path} and {file.path}; all files must have the same fields"
             )
-    return sources
+    return files
 
 
-def check_size(sources: Sequence[Source], root: Path, max_bytes: int | None) -> None:
-    """Before anything is unpacked: a small file can claim to hold more than any disk."""
-    total = sum(source.nbytes for source in sources)
+def check_size(files: Sequence[StepFile], root: Path, max_bytes: int | None) -> None:
+    """Raise `InputError` for more than is allowed, before anything is unpacked: a small file can claim to be huge."""
+    total = sum(file.nbytes for file in files)
     if max_bytes is not None and total > max_bytes:
-        raise InputError(f"the files hold {in_bytes(total)}; --max-bytes allows {in_bytes(max_bytes)}")
+        raise InputError(f"the files hold {bytes_in_words(total)}; --max-bytes allows {bytes_in_words(max_bytes)}")
     while not root.exists():
         root = root.resolve().parent
     free = shutil.disk_usage(root).free
     if total > free:
-        raise InputError(f"the files hold {in_bytes(total)}, and {root} has {in_bytes(free)} free; make room first")
-
-
-def in_bytes(count: int) -> str:
-    """A number of bytes as a person says it."""
-    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} bytes"
-
-
-def find_box(sources: Sequence[Source], scaling: Scaling, report: Report | None) -> ActionBox | None:
-    """The box that actions are scaled from; the data's own takes a pass over the files."""
-    if scaling.low:
-        first = next(
-            (block["action"] for source in sources for block, _ in source.blocks() if len(block["action"])), None
+        raise InputError(
+            f"the files hold {bytes_in_words(total)}, and {root} has {bytes_in_words(free)} free; make room first"
         )
+
+
+def find_box(files: Sequence[StepFile], scaling: Scaling, progress: ReadProgress) -> ActionBox | None:
+    """Return the box that actions are scaled from, None if they are not; the data's own takes a pass over the files."""
+    if scaling.low:
+        actions = (block["action"] for file in files for block, _ in file.blocks() if len(block["action"]))
+        first = next(actions, None)
         size = len(scaling.low) if first is None else first.shape[1] if first.ndim > 1 else 1
         return ActionBox.of(scaling.low, scaling.high, size)
     if not scaling.from_data:
         return None
     low = high = None
-    for number, source in enumerate(sources):
-        for block, done in source.blocks():
+    for file in files:
+        for block, share in file.blocks():
             action = np.asarray(block["action"])
             if action.dtype.kind not in "biuf" or not action.size:
                 continue
@@ -127,27 +173,26 @@ def find_box(sources: Sequence[Source], scaling: Scaling, report: Report | None)
                 if low is not None and high is not None:
                     action = np.concatenate((action, [low, high])) if action.shape[1] == len(low) else action
                 low, high = action.min(0), action.max(0)
-            if report:
-                report((number + done) / len(sources), "looking for the range of actions")
+            progress.show(file, share, "looking for the range of actions in")
+        progress.end_file(file)
     if low is None or high is None:
         return None
     return ActionBox(tuple(low.tolist()), tuple(high.tolist()))
 
 
 def read_rows(
-    sources: Sequence[Source], assembler: Assembler, report: Report | None = None, max_bytes: int | None = None
+    files: Sequence[StepFile], assembler: Assembler, progress: ReadProgress, max_bytes: int | None = None
 ) -> Iterator[Arrays]:
-    """The rows of all files, some at a time."""
-    total, done_before, read = max(1, sum(source.nbytes for source in sources)), 0, 0
-    for source in sources:
-        assembler.where = str(source.path)
-        for block, done in source.blocks():
+    """Yield the rows of all files, some at a time."""
+    read = 0
+    for file in files:
+        assembler.where = str(file.path)
+        for block, share in file.blocks():
             read += sum(array.nbytes for array in block.values())
             if max_bytes is not None and read > 4 * max_bytes:
-                raise InputError(f"{source.path} unpacks to more than it declares; --max-bytes is {max_bytes}")
-            yield assembler.add(block, str(source.path))
-            if report:
-                report((done_before + done * source.nbytes) / total, f"reading {source.path.name}")
+                raise InputError(f"{file.path} unpacks to more than it declares; --max-bytes is {max_bytes}")
+            yield assembler.add(block, str(file.path))
+            progress.show(file, share, "reading")
         yield assembler.end_file()
-        done_before += source.nbytes
+        progress.end_file(file)
     yield assembler.finish()

@@ -1,13 +1,14 @@
-"""What `drol bench` measures in fresh processes: memory, compile time, evaluation on one, two and all cores."""
+"""The parts `start` and `evaluation` of a bench, measured in fresh processes; and what the machine is."""
 
 import contextlib
-import json
+import multiprocessing
 import os
+import signal
 import statistics
-import subprocess
-import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,87 +16,57 @@ import jax
 
 from drol.algorithms import Algorithm
 from drol.errors import InputError
+from drol.evaluation.environment_process import without_main_module
+from drol.experiments.bench import child
+from drol.experiments.bench.against import in_one_line
 from drol.experiments.bench.timers import Say
-from drol.training.reproducibility import available_cores
+from drol.machine import available_cores
 
 ROWS = 1_000_001  # a million transitions
 FIRST_EPISODES = 8  # which tell how fast a method is
-EVALUATION_SECONDS = 6.0  # how long one evaluation may take; a slow method plays fewer episodes
+EPISODES, EVALUATION_SECONDS = 50, 6.0  # of one evaluation, unless told otherwise: whichever is less
 
 
 class Child:
-    """A process that answers requests; see `bench_child`."""
+    """A fresh process that measures: nothing of this process's memory or compiled programs is in it."""
 
-    def __init__(self, cache: Path | None = None):
-        environment = {**os.environ, "PYTHONWARNINGS": "ignore"}  # gymnasium's, one for each environment
-        if cache is not None:
-            environment |= {
-                "JAX_COMPILATION_CACHE_DIR": str(cache),
-                "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-                "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
-            }
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "drol.experiments.bench.child"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            text=True,
-        )
+    def __init__(self, cores: Sequence[int] | None = None):
+        self.pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), child.prepare, (cores,))
+        self.process: int = self.ask("the start of a process", os.getpid)
 
-    def ask(self, **request: Any) -> dict[str, Any]:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
+    def ask(self, what: str, function: Callable, *arguments: Any) -> Any:
+        """Return what a function returns in the process; `what` is measured, for the error that says it cannot be."""
         try:
-            self.process.stdin.write(json.dumps(request) + "\n")
-            self.process.stdin.flush()
-            line = self.process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        if not line:
-            raise InputError(
-                f"the process that measures {request['what']} ended with exit code {self.process.wait()}; "
-                "was it out of memory?"
-            )
-        answer = json.loads(line)
-        if "error" in answer:
-            raise InputError(f"cannot measure {request['what']}: {answer['error']}")
-        return answer
+            with without_main_module():  # the first call starts the process
+                future = self.pool.submit(function, *arguments)
+            return future.result()
+        except BrokenProcessPool as error:
+            raise InputError(f"the process that measures {what} ended; was it out of memory?") from error
+        except Exception as error:
+            raise InputError(f"cannot measure {what}: {in_one_line(error)}") from error
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """End the process: it leaves when nobody can ask any more, or by force if it is busy."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.close()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.process.stdout.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:  # it may be busy for long
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.process, signal.SIGKILL)
+        self.pool.shutdown()
 
 
-def description(name: str, algorithm: Algorithm) -> dict[str, Any]:
-    return {"algorithm": name, "hyperparameters": algorithm.to_dict()}
-
-
-def measure_start(algorithms: Mapping[str, Algorithm], rows: int = ROWS, say: Say | None = None) -> dict[str, Any]:
-    """Memory of a process that trains, and the seconds to its first update with an empty cache and with a full one."""
+def measure_start(
+    algorithms: Mapping[str, Algorithm], rows: int = ROWS, say: Say = lambda _: None
+) -> dict[str, dict[str, Any]]:
+    """Measure memory and the time to the first update of each method, with an empty cache of programs and from it."""
     answers = {}
-    for number, (name, algorithm) in enumerate(algorithms.items()):
+    for name, algorithm in algorithms.items():
+        both = []
         with tempfile.TemporaryDirectory() as folder:
-            both = []
-            for attempt, words in enumerate(("with an empty cache", "from the cache")):
-                if say:
-                    say(f"{name}: start {words}", 2 * number + attempt, 2 * len(algorithms))
-                with Child(cache=Path(folder)) as child:
-                    both.append(child.ask(what="train", rows=rows, **description(name, algorithm)))
+            for words in ("with an empty cache", "from the cache"):
+                say(f"start {words}, {name}")
+                with Child() as process:
+                    both.append(process.ask("a start", child.train, algorithm, rows, Path(folder)))
         cold, cached = both
         answers[name] = {
             "compile_seconds": cold["seconds_to_first_update"],
@@ -103,16 +74,14 @@ def measure_start(algorithms: Mapping[str, Algorithm], rows: int = ROWS, say: Sa
             "peak_memory_bytes": cold["peak_memory_bytes"],
             "peak_memory_bytes_from_cache": cached["peak_memory_bytes"],
             "peak_device_memory_bytes": cold["peak_device_memory_bytes"],
-            "dataset_bytes": cold["dataset_bytes"],
-            "memory_stages": cold["memory_stages"],
         }
     return answers
 
 
 def cores_to_measure() -> list[list[int]]:
-    """One core, two and all of those that this process may use; all alone where a process cannot be bound to cores."""
+    """Return one core, two and all of those that this process may use; all alone where it cannot be bound to cores."""
     if not hasattr(os, "sched_getaffinity"):
-        return [list(range(os.cpu_count() or 1))]
+        return [list(range(available_cores()))]
     cores = sorted(os.sched_getaffinity(0))
     return [cores[:count] for count in sorted({1, min(2, len(cores)), len(cores)})]
 
@@ -120,64 +89,55 @@ def cores_to_measure() -> list[list[int]]:
 def measure_evaluation(
     algorithms: Mapping[str, Algorithm],
     task: str,
-    episodes: int,
     rounds: int,
-    seconds: float = EVALUATION_SECONDS,
+    episodes: int | None = None,
     cores: Sequence[list[int]] | None = None,
-    say: Say | None = None,
+    say: Say = lambda _: None,
 ) -> dict[str, dict[str, Any]]:
-    """Environment steps a second in an evaluation of every method, for each number of cores; starting is not counted.
+    """Measure environment steps a second of every method, for each number of cores; starting is not counted.
 
-    The processes for all numbers of cores are there at once and take turns.
+    The processes for all numbers of cores are there at once and take turns. Without a number of episodes, a slow method
+    plays fewer.
     """
-    cores = cores or cores_to_measure()
-    rates: dict[str, dict[str, list[float]]] = {name: {str(len(some)): [] for some in cores} for name in algorithms}
-    played = dict.fromkeys(algorithms, episodes)
-    children = {str(len(some)): Child() for some in cores}
-    turns = [(name, count) for name in algorithms for count in children]
-    try:
-        for count, some in zip(children, cores, strict=True):
-            children[count].ask(what="environments", task=task, cores=some)
+    with contextlib.ExitStack() as stack:
+        children = {str(len(some)): stack.enter_context(Child(some)) for some in cores or cores_to_measure()}
+        rates: dict[str, dict[str, list[float]]] = {name: {count: [] for count in children} for name in algorithms}
+        played = dict.fromkeys(algorithms, episodes or EPISODES)
+
+        def play(words: str, name: str, count: str, number: int) -> dict[str, float]:
+            say(f"{words}, {name} on {count} core{'s' * (count != '1')}")
+            request = (task, name, algorithms[name], number)
+            return children[count].ask("an evaluation", child.evaluate, *request)
+
+        turns = [(name, count) for name in algorithms for count in children]
         for name, count in turns:  # how many episodes even the slowest number of cores can play in time
-            tell(say, "starting", name, count, 0, rounds * len(turns))
-            asked = min(FIRST_EPISODES, episodes)
-            answer = children[count].ask(what="evaluate", episodes=asked, **description(name, algorithms[name]))
-            possible = asked * seconds / answer["seconds"]
-            played[name] = int(min(played[name], max(asked, possible)))
+            first = min(FIRST_EPISODES, played[name])
+            seconds = play("starting environments", name, count, first)["seconds"]
+            if episodes is None:
+                played[name] = int(min(played[name], max(first, first * EVALUATION_SECONDS / seconds)))
         for number in range(rounds):
-            for place, (name, count) in enumerate(turns):
-                done = number * len(turns) + place
-                tell(say, f"round {number + 1} of {rounds}", name, count, done, rounds * len(turns))
-                request = description(name, algorithms[name])
-                answer = children[count].ask(what="evaluate", episodes=played[name], **request)
+            for name, count in turns:
+                answer = play(f"round {number + 1} of {rounds}", name, count, played[name])
                 rates[name][count].append(answer["steps"] / answer["seconds"])
-    finally:
-        for child in children.values():
-            child.stop()
     return {
         name: {
             "evaluation_steps_per_second": {count: statistics.median(each) for count, each in found.items()},
             "evaluation_episodes": played[name],
-            "evaluation_gain_of_two_cores": gain(found),
+            "evaluation_gain_of_two_cores": gain_of_two_cores(found),
         }
         for name, found in rates.items()
     }
 
 
-def tell(say: Say | None, words: str, name: str, count: str, done: int, total: int) -> None:
-    if say:
-        say(f"{words}, {name} on {count} core{'s' * (count != '1')}", done, total)
-
-
-def gain(rates: Mapping[str, Sequence[float]]) -> float | None:
-    """How many times as many steps two cores make as one, where both were measured."""
+def gain_of_two_cores(rates: Mapping[str, Sequence[float]]) -> float | None:
+    """Return how many times as many steps two cores make as one, where both were measured."""
     if not {"1", "2"} <= rates.keys():
         return None
     return statistics.median(two / one for one, two in zip(rates["1"], rates["2"], strict=True))
 
 
 def describe_machine() -> dict[str, Any]:
-    """What is measured, and with what; a GPU that jax cannot use is named as well."""
+    """Return what is measured on, and with what; a GPU that jax cannot use is named as well."""
     device = jax.devices()[0]
     cores = available_cores()
     words = f"CPU with {cores} core{'s' * (cores != 1)}"

@@ -1,0 +1,29 @@
+"""The report of a run: one page with its score, its curves and what its policy does."""
+
+from pathlib import Path
+
+from drol.errors import InputError
+from drol.runs.run import Run, open_run
+
+
+def report(run: Run | Path | str) -> Path:
+    """Draw the figures of a run and write its page.
+
+    Args:
+        run: A run, or its folder.
+
+    Returns:
+        The page, `report.html` in the folder of the run; it needs no other file. The figures are also saved as PNG
+        files in `figures`.
+
+    Example:
+        >>> import drol
+        >>> drol.report("runs/demo")  # doctest: +SKIP
+        PosixPath('runs/demo/report.html')
+    """
+    run = run if isinstance(run, Run) else open_run(run)
+    try:
+        from drol.experiments.report.page import write_page
+    except ModuleNotFoundError as error:
+        raise InputError(f"reports need {error.name}; install it with: pip install 'drol[report]'") from error
+    return write_page(run)

@@ -1,4 +1,4 @@
-"""The data of a task as a picture and in words: what was earned, how long it took, what was done, where."""
+"""The data of a task as a picture and in words: returns, lengths, actions, places."""
 
 import dataclasses
 from typing import Any
@@ -8,8 +8,10 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 
-from drol.data.trajectories import Trajectories, leading, spread, trajectories_of
-from drol.experiments.report.run_figures import GOAL, INK, MUTED, REACHED, SERIES, draw_maze, thousands
+from drol.data.trajectories import LARGEST, Trajectories, spread, trajectories_of
+from drol.experiments.report.run_figures import draw_maze
+from drol.experiments.report.style import GOAL, INK, MUTED, REACHED, SERIES, styled, thousands
+from drol.machine import bytes_in_words
 from drol.tasks.base import Task
 
 VISITS = LinearSegmentedColormap.from_list("visits", ["white", REACHED, INK])
@@ -20,8 +22,8 @@ POSITIONS = 200_000  # at most, evenly spread over the data
 
 
 def describe(task: Task) -> dict[str, str]:
-    """What a table says of the data."""
-    looked_at = leading(task.train)
+    """Return what a table says of the data, by title."""
+    looked_at = task.train.leading(LARGEST)
     train = trajectories_of(looked_at)
     spec = task.train.spec
     validation = task.validation
@@ -38,23 +40,25 @@ def describe(task: Task) -> dict[str, str]:
         "reward": f"{train.reward.min():g} to {train.reward.max():g}, mean {train.reward.mean():.4g}",
         "task ends": f"{(train.continues == 0).sum():,} transitions, in {np.sum(ended(train)):,} trajectories",
         "environment": "yes" if task.make_environment is not None else "none: judge policies with `--offline`",
-        "memory": f"{task.train.nbytes / 2**20:.1f} MiB",
+        "memory": bytes_in_words(task.train.nbytes),
         "fingerprint": task.train.fingerprint()[:16],
     }
 
 
 def middle(values: np.ndarray) -> str:
+    """Return the range and the median of some values."""
     return f"{values.min():g} to {values.max():g}, median {np.median(values):g}"
 
 
 def ended(trajectories: Trajectories) -> np.ndarray:
-    """Whether each trajectory [trajectories] has an end of the task in it."""
+    """Return whether each trajectory [trajectories] has an end of the task in it."""
     return np.minimum.reduceat(trajectories.continues, trajectories.first) == 0
 
 
+@styled
 def data_figure(task: Task) -> Figure:
-    """Returns, lengths, the marginals of the actions and, for a maze, how often each place was visited."""
-    task = dataclasses.replace(task, train=leading(task.train))
+    """Draw returns, lengths, the marginals of the actions and, for a maze, how often each place was visited."""
+    task = dataclasses.replace(task, train=task.train.leading(LARGEST))
     train = trajectories_of(task.train)
     titles = ["returns", "lengths", "actions"] + (["where the data has been"] if task.maze else [])
     figure = Figure(figsize=(3.3 * len(titles), 3.2), layout="constrained")
@@ -71,7 +75,7 @@ def data_figure(task: Task) -> Figure:
 
 
 def draw_histogram(axes: Any, values: np.ndarray, label: str) -> None:
-    """Trajectories in each bin; where all are equal, one bar as wide as one."""
+    """Draw how many trajectories are in each bin; where all are equal, one bar as wide as one."""
     low, high = float(values.min()), float(values.max())
     if low == high:
         axes.bar([low], [len(values)], width=1, color=REACHED)
@@ -87,7 +91,7 @@ def draw_histogram(axes: Any, values: np.ndarray, label: str) -> None:
 
 
 def draw_actions(axes: Any, action: np.ndarray) -> None:
-    """How often each action dimension has each value in [-1, 1]: lines for a few, for many a row each."""
+    """Draw how often each action dimension has each value in [-1, 1]: lines for a few, for many a row each."""
     edges = np.linspace(-1, 1, BINS + 1)
     share = np.stack([np.histogram(column, edges)[0] / len(column) for column in action.T])  # [action, bins]
     size = len(share)
@@ -108,11 +112,12 @@ def draw_actions(axes: Any, action: np.ndarray) -> None:
 
 
 def positions(task: Task, index: np.ndarray) -> np.ndarray:
+    """Return where the transitions with these numbers were, [transitions, 2]."""
     return np.asarray(task.train.take(jnp.asarray(index)).observation)[:, :2]
 
 
 def draw_visits(axes: Any, task: Task, train: Trajectories) -> None:
-    """Visits to each place on a logarithmic scale, and the paths of a few trajectories."""
+    """Draw the visits to each place on a logarithmic scale, and the paths of a few trajectories."""
     assert task.maze is not None
     draw_maze(axes, task.maze)
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()

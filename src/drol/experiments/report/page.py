@@ -1,22 +1,24 @@
-"""A run as one self-contained page: its score, its curves, what its policy does."""
+"""The page of a run. A section is left out where the run has nothing for it."""
 
 import html
-import io
-import math
+import re
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
 
-from drol.checkpoints import saved_steps, step_name
+from drol.algorithms import algorithm_name
+from drol.data.trajectories import spread
 from drol.experiments.report import run_figures as figures
-from drol.policy import Policy
-from drol.runs.directory import RunDirectory
-from drol.tasks import load_task
+from drol.experiments.report.style import save_figure, svg_of
+from drol.experiments.report.tables import offline_table, score_table, settings_table, what_it_plays
+from drol.runs.rows import EvaluationRow, MetricsRow
+from drol.runs.run import Run
 from drol.tasks.base import Task
 
 ROUTING = (
@@ -24,66 +26,32 @@ ROUTING = (
     ("diagnostics/candidate_distance", "candidate pairwise distance"),
     ("diagnostics/candidate_divergence", "centroid divergence"),
 )
-
-OFFLINE = (
+HELD_OUT = (
     ("single_sample_error", "held-out error of one action"),
     ("routed_bc_loss", "of the nearest of 16"),
     ("outside_support", "share outside the support"),
 )
 ONLINE = (("return", "return of each episode"), ("length", "steps of each episode"))
 
-
-def write_report(directory: RunDirectory) -> Path:
-    """Draw the figures of a run and write `report.html`."""
-    config = directory.read_config()
-    run = config["run"]
-    task = load_task(run["task"], Path(run["dataset"]) if run["dataset"] else None)
-    metrics, judged = directory.read_metrics(), directory.read_evaluations()
-    evaluations = [row for row in judged if "score" in row]
-    offline = [{"step": row["step"], "seed": row["seed"], **row["offline"]} for row in judged if "offline" in row]
-    sections = []
-    if evaluations:
-        sections.append(
-            ("Learning", CURVE_CAPTION, [("learning", figures.learning_curve(evaluations, task.score_name))])
-        )
-        if task.maze:
-            sections.append(("In the maze", MAZE_CAPTION, [("maze", maze_figure(directory, task, evaluations))]))
-    if offline:
-        sections.append(("On held-out data", OFFLINE_CAPTION, [("offline", figures.metric_panels(offline, OFFLINE))]))
-    online = directory.read_online_episodes()
-    if online:
-        sections.append(("Fine-tuning", ONLINE_CAPTION, [("online", figures.metric_panels(online, ONLINE))]))
-    if task.maze and task.train.spec.action_size == 2 and evaluations:
-        sections.append(("Candidates and their cells", CELLS_CAPTION, cell_figures(directory, task, run["seeds"][0])))
-    panels = [panel for panel in ROUTING if metrics and panel[0] in metrics[0]]
-    if panels:
-        sections.append(("Routing", ROUTING_CAPTION, [("routing", figures.metric_panels(metrics, panels))]))
-    template = string.Template(resources.files("drol.experiments.report").joinpath("page.html").read_text())
-    page = template.substitute(
-        title=html.escape(f"{run['algorithm']['name'].upper()} on {run['task']}"),
-        headline=headline(evaluations, directory.read_extra_evaluations(), task),
-        sections="\n".join(render_section(directory, *section) for section in sections),
-        settings=table({**run["algorithm"], **{name: value for name, value in run.items() if name != "algorithm"}}),
-        circumstances=table({**config["circumstances"], "dataset fingerprint": config["dataset_fingerprint"][:16]}),
-        folder=html.escape(str(directory.path)),
-    )
-    directory.write_file(directory.report.name, page)
-    return directory.report
-
-
-CURVE_CAPTION = "One latent, one pass for each action: the policy as the paper tests it. A point is one evaluation."
 MAZE_CAPTION = "Evaluation episodes of the first seed before, during and after training, from the same starts."
-OFFLINE_CAPTION = (
+HELD_OUT_CAPTION = (
     "No simulator, so the policy is judged by data that it was not trained on: how far its actions are from those "
     "taken there (squared, for each action dimension), and how many are farther from the actions of similar states "
     "than all but 5% of the data's own. `drol evaluate --offline` says more."
 )
 ONLINE_CAPTION = "Episodes that the policy played while it went on learning from them."
+DRAWS_CAPTION = (
+    f"The square is every possible action. Green dots are {figures.DRAWS} draws of the policy for one state, grey dots "
+    "actions that the data took near it. "
+)
 CELLS_CAPTION = (
-    "The square is every possible action. Green dots are 16 candidates of the policy, each in its Voronoi cell: a "
-    "data action (grey dots are those taken near this state) trains only the candidate whose cell it falls in. "
+    f"The square is every possible action. Green dots are {figures.DRAWS} candidates of the policy, each in its "
+    "Voronoi cell: a data action (grey dots are those taken near this state) trains only the candidate whose cell it "
+    "falls in. "
+)
+PANELS_CAPTION = (
     "Contours are the critic, darker where it is higher. Columns are the numbered places in the maze; rows are before, "
-    "during and after training, with the same latents."
+    "during and after training, with the same random numbers."
 )
 ROUTING_CAPTION = (
     "How far the nearest candidate is from the data action (squared, for each action dimension), how far two "
@@ -91,96 +59,148 @@ ROUTING_CAPTION = (
 )
 
 
-def headline(evaluations: list[dict[str, Any]], extra: list[dict[str, Any]], task: Task) -> str:
-    """The last score of each seed, with what its number of episodes leaves open."""
-    if not evaluations:
-        return "<p class='lead'>no simulator: this run was judged by held-out data, not scored</p>"
-    last = max(row["step"] for row in evaluations)
-    rows = [("one pass", row) for row in evaluations if row["step"] == last]
-    rows += [(f"best of {row['best_of']}", row) for row in extra if row["step"] == last]
-    scores = [row["score"] for way, row in rows if way == "one pass"]
-    mean = f"<b>{sum(scores) / len(scores):.1f}</b> {html.escape(task.score_name)} after {last:,} updates"
-    cells = []
-    for way, row in rows:
-        count = len(row["episodes"])
-        low, high = wilson_interval(sum(episode["success"] for episode in row["episodes"]), count)
-        cells.append(
-            f"<tr><td>{way}</td><td>{row['seed']}</td><td><b>{row['score']:.1f}</b></td>"
-            f"<td>{100 * low:.0f} to {100 * high:.0f}</td><td>{count}</td>"
-            f"<td>{np.median([episode['length'] for episode in row['episodes']]):.0f}</td></tr>"
-        )
-    titles = ("policy", "seed", "score", "95% interval of success", "episodes", "median length")
-    head = "".join(f"<th>{title}</th>" for title in titles)
-    scores_table = f"<table class='scores'><tr>{head}</tr>{''.join(cells)}</table>"
-    return f"<p class='lead'>{mean}</p><div class='wide'>{scores_table}</div>"
+@dataclass(frozen=True)
+class Section:
+    """A part of the page."""
+
+    title: str
+    caption: str
+    figures: Mapping[str, Figure] = field(default_factory=dict)  # by the name of their file
+    content: str = ""  # HTML below the caption
 
 
-def wilson_interval(successes: int, count: int, z: float = 1.959964) -> tuple[float, float]:
-    """The range of success probabilities that `successes` of `count` episodes do not contradict at 95%."""
-    share = successes / count
-    centre = share + z * z / (2 * count)
-    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
-    scale = 1 + z * z / count
-    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
+def write_page(run: Run) -> Path:
+    """Draw the figures of a run, save them, and write `report.html`."""
+    recorded, name = run.directory.read_config(), algorithm_name(run.config.algorithm)
+    settings = {"algorithm": name, **run.config.algorithm.to_dict()}
+    settings |= {key: value for key, value in run.config.to_dict().items() if key != "algorithm"}
+    scored = [row for row in run.evaluations if row.score is not None]
+    template = string.Template(resources.files("drol.experiments.report").joinpath("page.html").read_text())
+    page = template.substitute(
+        title=html.escape(f"{name.upper()} on {run.config.task}"),
+        headline=headline(run, scored),
+        sections="\n".join(render(run, section) for section in make_sections(run, scored)),
+        settings=settings_table(settings),
+        circumstances=settings_table(
+            {**recorded.get("circumstances", {}), "dataset": recorded.get("dataset_fingerprint", "")[:16] or None}
+        ),
+        folder=html.escape(str(run.path)),
+    )
+    run.directory.write_report(page)
+    return run.directory.report
 
 
-def maze_figure(directory: RunDirectory, task: Task, evaluations: list[dict[str, Any]]) -> Figure:
-    assert task.maze is not None
-    seed = evaluations[0]["seed"]
-    panels = []
-    for step in first_middle_last(sorted({row["step"] for row in evaluations})):
-        row = next(row for row in evaluations if (row["step"], row["seed"]) == (step, seed))
-        paths = directory.read_trajectories(step, seed)
-        if paths:
-            panels.append((f"{step:,} updates", paths, [episode["success"] for episode in row["episodes"]]))
-    return figures.maze_trajectories(task.maze, panels)
+def headline(run: Run, scored: Sequence[EvaluationRow]) -> str:
+    """Return the mean of the last scores, and the table of scores."""
+    if not scored:
+        judged = "no simulator: this run was judged by held-out data, not scored"
+        words = judged if run.task.make_environment is None else "this run has not been evaluated yet"
+        return f"<p class='lead'>{words}</p>"
+    last = max(row.step for row in scored)
+    scores = [row.score for row in scored if row.step == last]
+    seeds = f", mean of {len(scores)} seeds" if len(scores) > 1 else ""
+    words = html.escape(f"{run.task.score_name} after {last:,} updates{seeds}")
+    return f"<p class='lead'><b>{np.mean(scores):.1f}</b> {words}</p>{score_table(run, scored)}"
 
 
-def cell_figures(directory: RunDirectory, task: Task, seed: int) -> list[tuple[str, Figure]]:
-    assert task.maze is not None
-    steps = saved_steps(directory.policies)
-    policies = [
-        (f"{step:,} updates", Policy.load(directory.policies / step_name(step), seed))
-        for step in first_middle_last(steps)
+def make_sections(run: Run, scored: Sequence[EvaluationRow]) -> list[Section]:
+    """Return the sections that this run has something for."""
+    metrics, sections = run.metrics, []
+    if scored:
+        curve = figures.learning_curve(scored, run.task.score_name)
+        sections.append(Section("Learning", learning_caption(run, scored), {"learning": curve}))
+        sections += maze_section(run, scored)
+    held_out = [MetricsRow(row.step, row.seed, row.offline) for row in run.evaluations if row.offline]
+    if held_out:
+        panels = figures.metric_panels(held_out, HELD_OUT)
+        sections.append(Section("On held-out data", HELD_OUT_CAPTION, {"held_out": panels}))
+    offline = run.offline_evaluations
+    if offline:
+        tested = "held-out data" if all(row.unseen for row in offline) else "data that the policy was trained on"
+        caption = f"What `drol evaluate --offline` found on {tested}, without playing an episode."
+        sections.append(Section("By data alone", caption, content=offline_table(offline)))
+    online = [
+        MetricsRow(row.step, row.seed, {"return": row.total_reward, "length": row.length})
+        for row in run.online_episodes
     ]
-    states = states_on_the_way(directory.read_trajectories(steps[-1], seed), task)
+    if online:
+        sections.append(Section("Fine-tuning", ONLINE_CAPTION, {"online": figures.metric_panels(online, ONLINE)}))
+    sections += actions_section(run, routes(metrics))
+    if routes(metrics):
+        sections.append(Section("Routing", ROUTING_CAPTION, {"routing": figures.metric_panels(metrics, ROUTING)}))
+    return sections
+
+
+def learning_caption(run: Run, scored: Sequence[EvaluationRow]) -> str:
+    """Return what a point of the curve is, and how the policy acted in it."""
+    counts = sorted({len(row.episodes) for row in scored})
+    episodes = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    algorithm = run.config.algorithm
+    chosen = ", which the critic chose" if algorithm.default_best_of > 1 else ""
+    played = f"In each state the policy played {what_it_plays(algorithm)}{chosen}."
+    return f"A point is the score of one seed over {episodes} episodes. {played}"
+
+
+def routes(metrics: Sequence[MetricsRow]) -> bool:
+    """Return whether the method routes data to candidates: its diagnostics say how these spread."""
+    return any(all(name in row.values for name, _ in ROUTING) for row in metrics)
+
+
+def maze_section(run: Run, scored: Sequence[EvaluationRow]) -> list[Section]:
+    """Return the paths of the first seed through the maze, where there is one and paths were saved."""
+    if run.task.maze is None:
+        return []
+    own = {row.step: row for row in scored if row.seed == run.config.seeds[0]}
+    paths = {step: run.directory.read_trajectories(step, row.seed) for step, row in own.items()}
+    panels = [
+        (f"{step:,} updates", positions, [episode.success for episode in own[step].episodes])
+        for step, positions in paths.items()
+        if positions and len(positions) == len(own[step].episodes)
+    ]
+    if not panels:
+        return []
+    drawn = figures.maze_trajectories(run.task.maze, first_middle_last(panels))
+    return [Section("In the maze", MAZE_CAPTION, {"maze": drawn})]
+
+
+def actions_section(run: Run, routed: bool) -> list[Section]:
+    """Return what the policy of the first seed draws at four places of a maze, where actions are drawn and flat."""
+    task, algorithm, steps = run.task, run.config.algorithm, run.steps
+    if task.maze is None or task.train.spec.action_size != 2 or not algorithm.draws_actions or not steps:
+        return []
+    seed = run.config.seeds[0]
+    policies = [(f"{step:,} updates", run.policy(step, seed)) for step in first_middle_last(steps)]
+    states = states_on_the_way(run.directory.read_trajectories(steps[-1], seed), task)
     titles = [str(number) for number in range(1, len(states) + 1)]
-    return [
-        ("states", figures.states_map(task.maze, states, titles)),
-        ("cells", figures.candidate_cells(task, policies, states, titles)),
-    ]
+    drawn = {
+        "states": figures.states_map(task.maze, states, titles),
+        "cells" if routed else "draws": figures.drawn_actions(task, policies, states, titles, cells=routed),
+    }
+    if routed:
+        return [Section("Candidates and their cells", CELLS_CAPTION + PANELS_CAPTION, drawn)]
+    return [Section("Actions of the policy", DRAWS_CAPTION + PANELS_CAPTION, drawn)]
 
 
 def states_on_the_way(paths: list[np.ndarray] | None, task: Task) -> list[np.ndarray]:
-    """Four states that the policy passes: on the episode of median length, evenly spread; else of the data."""
+    """Return four states that the policy passes: on the episode of median length, evenly spread; else of the data."""
     if paths and task.train.spec.observation_size == 2:
         path = sorted(paths, key=len)[len(paths) // 2]
         return [path[int(share * (len(path) - 1))] for share in (0.02, 0.3, 0.6, 0.88)]
-    rows = np.linspace(0, task.train.size - 1, 4).astype(int)
-    return [np.asarray(task.train.observation[int(row)]) for row in rows]
+    return [*np.asarray(task.train.take(jnp.asarray(spread(task.train.size, 4))).observation)]
 
 
-def first_middle_last(steps: Sequence[int]) -> list[int]:
-    return sorted({steps[0], steps[len(steps) // 2], steps[-1]})
+def first_middle_last(items: Sequence) -> list:
+    """Return at most three of some items, in their order."""
+    return [items[index] for index in sorted({0, len(items) // 2, len(items) - 1})]
 
 
-def render_section(directory: RunDirectory, title: str, caption: str, drawn: list[tuple[str, Figure]]) -> str:
-    """A section with its figures, which are also saved as PNG files."""
+def render(run: Run, section: Section) -> str:
+    """Return a section as HTML; its figures are also saved as PNG files."""
+    run.directory.figures.mkdir(exist_ok=True)
     images = []
-    directory.figures.mkdir(exist_ok=True)
-    for name, figure in drawn:
-        figure.savefig(directory.figures / f"{name}.png", dpi=160)
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-        text = buffer.getvalue()
-        images.append(f"<figure class='{name}'>{text[text.index('<svg') :]}</figure>")
-    text = f"<h2>{html.escape(title)}</h2><p>{html.escape(caption)}</p>"
+    for name, figure in section.figures.items():
+        save_figure(figure, run.directory.figures / f"{name}.png")
+        images.append(f"<figure class='{name}'>{svg_of(figure)}</figure>")
+    caption = re.sub("`(.*?)`", r"<code>\1</code>", html.escape(section.caption))
+    text = f"<h2>{html.escape(section.title)}</h2><p>{caption}</p>{section.content}"
     return f"<section>{text}<div class='figures'>{''.join(images)}</div></section>"
-
-
-def table(values: dict[str, Any]) -> str:
-    def shown(value: Any) -> str:
-        return html.escape(" ".join(map(str, value)) if isinstance(value, list) else str(value))
-
-    rows = (f"<tr><th>{html.escape(str(name))}</th><td>{shown(value)}</td></tr>" for name, value in values.items())
-    return f"<table>{''.join(rows)}</table>"

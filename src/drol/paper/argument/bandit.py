@@ -23,13 +23,14 @@ from jax import Array
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from drol.algorithms import ALGORITHMS, Algorithm
+from drol.algorithms import Algorithm, find_algorithm
 from drol.algorithms.drol import DROL
 from drol.algorithms.fql import FQL
 from drol.algorithms.parts import clip, flow_action
+from drol.compiling import fast_jit
 from drol.data.dataset import Dataset
-from drol.experiments.report.run_figures import GOAL, INK, MUTED, REACHED, SERIES
-from drol.training.compiled import fast_jit, init_seeds, seed_keys, train_chunk, zero_totals
+from drol.experiments.report.style import GOAL, INK, MUTED, REACHED, SERIES, save_figure, styled
+from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
 
 BETTER, OTHER, RADIUS = np.asarray([0.5, 0.0]), np.asarray([-0.5, 0.0]), 0.4
 OPTIMUM = BETTER + 0.25 * np.asarray([0.6, 0.8])  # five eighths of the way from the centre to the edge
@@ -41,18 +42,18 @@ NAMES = {"bc": "BC", "fql": "FQL", "drol": "DROL"}
 
 
 def inside(actions: np.ndarray) -> np.ndarray:
-    """Whether actions [..., 2] lie in the support of the data."""
+    """Return whether actions [..., 2] lie in the support of the data."""
     return np.minimum(*(np.linalg.norm(actions - centre, axis=-1) for centre in (BETTER, OTHER))) <= RADIUS
 
 
 def true_reward(actions: np.ndarray) -> np.ndarray:
-    """`1 - 1.5 |a - a*|^2` in the better disc, `0.7 - |a - centre|^2` in the other, 0 outside both."""
+    """Return `1 - 1.5 |a - a*|^2` in the better disc, `0.7 - |a - centre|^2` in the other, 0 outside both."""
     to_better, to_other, to_optimum = (np.square(actions - x).sum(-1) for x in (BETTER, OTHER, OPTIMUM))
     return inside(actions) * np.where(to_better < to_other, 1 - 1.5 * to_optimum, 0.7 - to_other)
 
 
 def bandit_data(count: int = 2_000, noise: float = 0.1, seed: int = 0) -> Dataset:
-    """Episodes of one pull, as many in one disc as in the other."""
+    """Return episodes of one pull, as many in one disc as in the other."""
     generator = np.random.default_rng(seed)
     angle, radius = 2 * np.pi * generator.uniform(size=count), RADIUS * np.sqrt(generator.uniform(size=count))
     centre = np.where(np.arange(count)[:, None] % 2, OTHER, BETTER)
@@ -65,7 +66,7 @@ def bandit_data(count: int = 2_000, noise: float = 0.1, seed: int = 0) -> Datase
 
 
 def train(algorithm: Algorithm, dataset: Dataset, seeds: tuple[int, ...], updates: int) -> Any:
-    """The states of all seeds after these updates, the last quarter of them with a tenth of the learning rate.
+    """Return the states of all seeds after these updates, the last quarter of them at a tenth of the learning rate.
 
     Without the slow end, Adam still jumps about the answer, which hides by how much a method misses it.
     """
@@ -80,7 +81,7 @@ def train(algorithm: Algorithm, dataset: Dataset, seeds: tuple[int, ...], update
 
 @fast_jit(static_argnames="count")
 def draw_actions(algorithm: Algorithm, policies: Any, observations: Array, count: int) -> Array:
-    """Actions [seed, observation, count, action] of the policies of all seeds."""
+    """Draw actions [seed, observation, count, action] from the policies of all seeds."""
     keys = jax.random.split(jax.random.key(0), count)
 
     def draw(policy: Any, observation: Array) -> Array:
@@ -116,14 +117,14 @@ class Outcome:
 
 
 def grid(count: int = 81) -> np.ndarray:
-    """Actions [count, count, 2] all over the box."""
+    """Return actions [count, count, 2] all over the box."""
     axis = np.linspace(-1, 1, count)
     return np.stack(np.meshgrid(axis, axis), -1)
 
 
 @fast_jit()
 def cloning_pulls(algorithm: Algorithm, state: Any, dataset: Dataset) -> Array:
-    """What the cloning term of one update pulls, and where to, [2, batch, 2]: by the algorithm's own draws and routing.
+    """Return what the cloning term of one update pulls, and where to, [2, batch, 2], by the algorithm's own draws.
 
     FQL pulls every sample to the action that its teacher makes of the same latent. DROL pulls, of the K candidates
     drawn for a data action, the nearest to that action.
@@ -144,7 +145,7 @@ def run(method: str, weight: float | None, dataset: Dataset, seeds: tuple[int, .
     """Train a method with one weight and draw from it."""
     own = {"bc": {}, "fql": {"alpha": weight, "normalise_q": True}, "drol": {"bc_weight": weight}}[method]
     rates = {} if method == "bc" else {"target_rate": 0.05}
-    algorithm = ALGORITHMS[method](**SMALL, **rates, **own)
+    algorithm = find_algorithm(method)(**SMALL, **rates, **own)
     states = train(algorithm, dataset, seeds, updates)
     actions = np.asarray(draw_actions(algorithm, states.policy, jnp.zeros((1, 1)), 4_000))[:, 0]
     if method == "bc":
@@ -157,19 +158,20 @@ def run(method: str, weight: float | None, dataset: Dataset, seeds: tuple[int, .
 
 
 def sweep(seeds: tuple[int, ...] = SEEDS, updates: int = UPDATES) -> dict[str, list[Outcome]]:
-    """BC once, FQL and DROL with every weight, on the same data."""
+    """Train BC once, FQL and DROL with every weight, on the same data."""
     dataset = bandit_data()
     weights = {"bc": (None,), "fql": WEIGHTS, "drol": WEIGHTS}
     return {name: [run(name, weight, dataset, seeds, updates) for weight in each] for name, each in weights.items()}
 
 
 def best(outcomes: list[Outcome]) -> Outcome:
-    """The outcome with the highest expected reward over the seeds."""
+    """Return the outcome with the highest expected reward over the seeds."""
     return max(outcomes, key=lambda outcome: outcome.reward.mean())
 
 
+@styled
 def bandit_figure(outcomes: dict[str, list[Outcome]]) -> Figure:
-    """Actions over the true reward, reward and share inside the data for every weight, and what cloning pulls."""
+    """Draw actions over the true reward, reward and share inside the data for every weight, and what cloning pulls."""
     figure = Figure(figsize=(13.0, 6.2), layout="constrained")
     axes = figure.subplots(2, 4)
     for panel, method in zip(axes[0, :3], outcomes, strict=True):
@@ -198,7 +200,7 @@ def bandit_figure(outcomes: dict[str, list[Outcome]]) -> Figure:
 
 
 def draw_box(panel: Any) -> None:
-    """The true reward, dark where it is high, the edge of the data and the optimum."""
+    """Draw the true reward, dark where it is high, the edge of the data and the optimum."""
     panel.imshow(
         true_reward(grid(201)), origin="lower", extent=(-1, 1, -1, 1), cmap="Greys", vmin=0, vmax=2.2, zorder=0
     )
@@ -211,6 +213,7 @@ def draw_box(panel: Any) -> None:
 
 
 def draw_actions_panel(panel: Any, outcome: Outcome) -> None:
+    """Draw actions of the first seed, and its critic where there is one."""
     draw_box(panel)
     if outcome.critic is not None:
         panel.contour(*np.moveaxis(grid(), -1, 0), outcome.critic, levels=8, colors=MUTED, linewidths=0.5, alpha=0.7)
@@ -221,6 +224,7 @@ def draw_actions_panel(panel: Any, outcome: Outcome) -> None:
 
 
 def draw_pulls_panel(panel: Any, outcome: Outcome) -> None:
+    """Draw what the cloning term pulls of the first seed, and where to."""
     assert outcome.pulls is not None
     draw_box(panel)
     colour, (pulled, towards) = COLOURS[outcome.method], outcome.pulls
@@ -238,7 +242,7 @@ def draw_pulls_panel(panel: Any, outcome: Outcome) -> None:
 
 
 def table(outcomes: dict[str, list[Outcome]]) -> str:
-    """The numbers of the figure: mean over seeds and, in brackets, the lowest and highest."""
+    """Return the numbers of the figure: mean over seeds and, in brackets, the lowest and highest."""
 
     def show(values: np.ndarray) -> str:
         known = values[np.isfinite(values)]
@@ -260,7 +264,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     outcomes = sweep(SEEDS, options.updates)
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    bandit_figure(outcomes).savefig(options.out, dpi=110)
+    save_figure(bandit_figure(outcomes), options.out, dpi=110)
     print(table(outcomes))
     print(options.out)
 

@@ -1,14 +1,14 @@
 """Figures of the propositions. Each function returns a matplotlib figure and draws what was computed, nothing else."""
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import jax
 import numpy as np
 from matplotlib.figure import Figure
 
 from drol.algorithms.parts import uniform_in_ball
-from drol.experiments.report.run_figures import GOAL, GRID, INK, MISSED, MUTED, REACHED, SERIES
+from drol.experiments.report.style import GOAL, GRID, INK, MISSED, MUTED, REACHED, SERIES, styled
 from drol.paper.argument.propositions import (
     coverage,
     exact_kmeans,
@@ -21,8 +21,9 @@ from drol.paper.argument.propositions import (
 )
 
 
+@styled
 def neighbourhoods_figure() -> Figure:
-    """The exact minimiser beside a collapsed local minimum, and the minimum for every number of prototypes."""
+    """Draw the exact minimiser beside a collapsed local minimum, and the minimum for every number of prototypes."""
     radius, centres = 0.1, np.asarray([0.0, 0.55, 1.4, 1.9])
     points = interval_points(centres, radius, 60)
     collapsed_start = np.asarray([-0.05, 0.05, 0.55, 1.4])
@@ -50,8 +51,9 @@ def neighbourhoods_figure() -> Figure:
     return figure
 
 
+@styled
 def tether_figure() -> Figure:
-    """Free candidates on a disc of data, tethered and routed, and what each gives up as Q grows stronger."""
+    """Draw free candidates on a disc of data, tethered and routed, and what each gives up as Q grows stronger."""
     optimum, data, start = np.asarray([0.5, 0.35]), uniform_disc(600, 0), uniform_disc(16, 1)
     figure = Figure(figsize=(9.6, 3.3), layout="constrained")
     axes = figure.subplots(1, 3, width_ratios=[1, 1, 1.15])
@@ -94,8 +96,9 @@ def tether_figure() -> Figure:
     return figure
 
 
+@styled
 def bias_figure() -> Figure:
-    """How far from the optimum a tethered sample rests, against the bound."""
+    """Draw how far from the optimum a tethered sample rests, against the bound."""
     figure = Figure(figsize=(5.4, 3.0), layout="constrained")
     axes = figure.subplots()
     alphas = np.geomspace(0.03, 100, 40)
@@ -114,8 +117,9 @@ def bias_figure() -> Figure:
     return figure
 
 
+@styled
 def coverage_figure() -> Figure:
-    """Probability that K candidates reach every neighbourhood: counted, exact, and the two bounds."""
+    """Draw the probability that K candidates reach every neighbourhood: counted, exact, and the two bounds."""
     figure = Figure(figsize=(9.2, 2.8), layout="constrained")
     numbers = np.unique(np.geomspace(1, 128, 22).round().astype(int))
     cases = (
@@ -140,8 +144,9 @@ def coverage_figure() -> Figure:
     return figure
 
 
+@styled
 def ball_figure() -> Figure:
-    """Lengths of DROL's latents against their density, and the variance of one component against d / (d + 2)."""
+    """Draw lengths of DROL's latents against their density, and the variance of a component against d / (d + 2)."""
     figure = Figure(figsize=(8.0, 2.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     dimensions = (2, 5, 8, 21)
@@ -163,7 +168,7 @@ def ball_figure() -> Figure:
     return figure
 
 
-FIGURES: dict[str, Any] = {
+FIGURES: dict[str, Callable[[], Figure]] = {
     "1-neighbourhoods": neighbourhoods_figure,
     "2-tether": tether_figure,
     "3-bias": bias_figure,

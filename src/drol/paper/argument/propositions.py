@@ -22,21 +22,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from scipy.stats import kstest
 
 from drol.algorithms.drol import DROL
+from drol.algorithms.drol_equation import DROLEquation
 from drol.algorithms.fql import FQL
 from drol.algorithms.parts import aggregate, uniform_in_ball
 from drol.types import Transition
 
 
 def interval_points(centres: np.ndarray, radius: float, count: int) -> np.ndarray:
-    """Midpoints of `count` equal pieces of each interval: one interval has the variance `r^2/3 (1 - 1/count^2)`."""
+    """Return midpoints of `count` equal pieces of each interval, whose variance is `r^2/3 (1 - 1/count^2)`."""
     pieces = radius * (2 * np.arange(count) + 1 - count) / count
     return (centres[:, None] + pieces).ravel()
 
 
 def exact_kmeans(points: np.ndarray, count: int) -> tuple[float, np.ndarray]:
-    """The global minimum of `mean min_k (x_k - a)^2` over points on a line, and its prototypes.
+    """Return the global minimum of `mean min_k (x_k - a)^2` over points on a line, and its prototypes.
 
     Cells of an optimum are runs of sorted points, so `best[k, j] = min_i best[k-1, i] + cost of the run i..j`.
     """
@@ -59,7 +61,7 @@ def exact_kmeans(points: np.ndarray, count: int) -> tuple[float, np.ndarray]:
 
 
 def lloyd(points: np.ndarray, prototypes: np.ndarray, steps: int = 200) -> tuple[float, np.ndarray]:
-    """Where alternating between routing and averaging stops: a local minimum of the same objective."""
+    """Alternate between routing and averaging until it stops: at a local minimum of the same objective."""
     for _ in range(steps):
         winner = np.abs(points[:, None] - prototypes).argmin(1)
         prototypes = np.asarray(
@@ -69,7 +71,7 @@ def lloyd(points: np.ndarray, prototypes: np.ndarray, steps: int = 200) -> tuple
 
 
 def separated_neighbourhoods(centres: np.ndarray, radius: float, count: int = 60) -> dict[str, Any]:
-    """Proposition 1: `J(x) = E min_k (x_k - a)^2` for a uniform on intervals, at its exact minimum for K = M.
+    """Check proposition 1: `J(x) = E min_k (x_k - a)^2` for a uniform on intervals, at its exact minimum for K = M.
 
     Beside it what the printed proof and ours lean on: the minimum with one prototype fewer, the local minimum that
     Lloyd's iteration reaches from a collapsed start, and an interval served by two prototypes just outside its ends.
@@ -97,12 +99,12 @@ class Table(eqx.Module):
     def __call__(self, observation: Array, latent: Array) -> Array:  # noqa: ARG002
         return latent @ self.points
 
-    def candidates(self, observation: Array, latent: Array, half_precision: bool = False) -> Array:  # noqa: ARG002
+    def candidates(self, observation: Array, latent: Array) -> Array:
         return self(observation, latent)
 
 
 def smooth_critic(dimension: int, seed: int) -> Callable[..., Array]:
-    """Two smooth functions of the action, away from zero, as an ensemble."""
+    """Return two smooth functions of the action, away from zero, as an ensemble."""
     generator = np.random.default_rng(seed)
     wave, phase = jnp.asarray(generator.normal(size=(2, dimension))), jnp.asarray(generator.normal(size=(2, 1)))
 
@@ -113,13 +115,13 @@ def smooth_critic(dimension: int, seed: int) -> Callable[..., Array]:
 
 
 def one_target(action: np.ndarray) -> Transition:
-    """A batch of one data action."""
+    """Return a batch of one data action."""
     zero, row = jnp.zeros(1), jnp.asarray(action, jnp.float32)[None]
     return Transition(jnp.zeros((1, 1)), row, zero, zero, jnp.zeros((1, 1)), row, zero)
 
 
-def routed_gradient(algorithm: DROL, points: np.ndarray, critic: Any, target: np.ndarray) -> np.ndarray:
-    """The gradient [K, action] of DROL's own actor loss with respect to its candidates."""
+def routed_gradient(algorithm: DROL | DROLEquation, points: np.ndarray, critic: Any, target: np.ndarray) -> np.ndarray:
+    """Return the gradient [K, action] of DROL's own actor loss with respect to its candidates."""
     actor: Any = Table(jnp.asarray(points, jnp.float32))
     batch = one_target(target)
     winner = algorithm.route(actor, batch, jnp.eye(len(points))[None])
@@ -127,17 +129,17 @@ def routed_gradient(algorithm: DROL, points: np.ndarray, critic: Any, target: np
 
 
 def tether_gradient(alpha: float, point: np.ndarray, critic: Any, target: np.ndarray) -> np.ndarray:
-    """The gradient [action] of FQL's own actor loss with respect to the sample that the target is the teacher of."""
+    """Return the gradient [action] of FQL's own actor loss with respect to a sample whose teacher is the target."""
     actor: Any = Table(jnp.asarray(point, jnp.float32)[None])
     arguments = critic, one_target(target), jnp.ones((1, 1)), jnp.asarray(target, jnp.float32)[None]
     return np.asarray(jax.grad(lambda actor: FQL(alpha=alpha).actor_loss(actor, *arguments)[0])(actor).points)[0]
 
 
 def tether_and_route(objective: str, dimension: int, weight: float = 0.7, seed: int = 0) -> dict[str, Any]:
-    """Proposition 2 by automatic differentiation of the actor losses that train, for one target a.
+    """Check proposition 2 by automatic differentiation of the actor losses that train, for one target a.
 
     Tether `alpha 2(x - a)/d_a - dQ(x)`; routed, for the winner alone, `2(x - a) - alpha dQ(x)` as printed (objective
-    "equation") and `bc_weight 2(x - a)/d_a - dQ(x)/|Q(x)|` as released.
+    "equation", `DROLEquation`) and `bc_weight 2(x - a)/d_a - dQ(x)/|Q(x)|` as released.
     """
     generator = np.random.default_rng(seed)
     critic = smooth_critic(dimension, seed)
@@ -159,9 +161,9 @@ def tether_and_route(objective: str, dimension: int, weight: float = 0.7, seed: 
     q, slope = q_and_slope(points[winner], "min")
     pull = 2 * (points[winner] - target)
     if objective == "equation":
-        algorithm, formula = DROL(objective=objective, alpha=weight), pull - weight * slope
+        algorithm, formula = DROLEquation(alpha=weight), pull - weight * slope
     else:
-        algorithm, formula = DROL(objective=objective, bc_weight=weight), weight * pull / dimension - slope / abs(q)
+        algorithm, formula = DROL(bc_weight=weight), weight * pull / dimension - slope / abs(q)
     before, after = (routed_gradient(algorithm, each, critic, target) for each in (points, moved))
     return {
         "winner_error": float(np.abs(before[winner] - formula).max()),
@@ -176,13 +178,13 @@ def tether_and_route(objective: str, dimension: int, weight: float = 0.7, seed: 
 
 
 def uniform_disc(count: int, seed: int) -> np.ndarray:
-    """Points [count, 2] uniform in the unit disc."""
+    """Return points [count, 2] uniform in the unit disc."""
     angle, square = np.random.default_rng(seed).uniform(size=(2, count)) * [[2 * np.pi], [1.0]]
     return np.sqrt(square)[:, None] * np.stack([np.cos(angle), np.sin(angle)], -1)
 
 
 def follow_q(strength: float, optimum: np.ndarray, data: np.ndarray, start: np.ndarray) -> dict[str, Any]:
-    """Where both losses come to rest if candidates are free points and `Q(x) = -m/2 |x - x_Q|^2`; strength is alpha m.
+    """Return where both losses come to rest for free points and `Q(x) = -m/2 |x - x_Q|^2`; strength is alpha m.
 
     Tethered: `x_i = (2 a_i + alpha m x_Q) / (2 + alpha m)`, each to its own start. Routed: the same condition with the
     mean of the data that a candidate wins in the place of a_i, found by repeating routing and solving.
@@ -205,7 +207,7 @@ def follow_q(strength: float, optimum: np.ndarray, data: np.ndarray, start: np.n
 
 
 def tether_bias(alpha: float, dimension: int, kind: str, seed: int = 0) -> dict[str, float]:
-    """Proposition 3: where `|x - a|^2 - alpha Q(x)` is least, as a share of the way from x_Q to a, and its bound.
+    """Check proposition 3: where `|x - a|^2 - alpha Q(x)` is least, as a share of the way from x_Q to a, and its bound.
 
     `-Q = m/2 |x|^2` (isotropic), `x' A x / 2` (anisotropic) or that plus `2 sum log cosh x` (curved), all with x_Q = 0
     and the least curvature m = 1.
@@ -234,7 +236,7 @@ def tether_bias(alpha: float, dimension: int, kind: str, seed: int = 0) -> dict[
 
 
 def coverage(probabilities: Sequence[float], draws: int, trials: int = 20_000, seed: int = 0) -> dict[str, float]:
-    """Proposition 4 for disjoint neighbourhoods: by counting, exactly by inclusion and exclusion, and both bounds."""
+    """Check proposition 4 for disjoint neighbourhoods: counted, exact by inclusion and exclusion, and both bounds."""
     p = np.asarray(probabilities)
     rest = max(0.0, 1 - p.sum())
     counts = np.random.default_rng(seed).multinomial(draws, [*p, rest], size=trials)[:, :-1]
@@ -250,22 +252,22 @@ def coverage(probabilities: Sequence[float], draws: int, trials: int = 20_000, s
 
 
 def ball_scale(dimension: int, draws: int = 400_000, seed: int = 0) -> dict[str, float]:
-    """Proposition 5 for the latents that DROL draws, `R = sqrt(d)`: `E|z|^2 = d^2 / (d + 2)`, `(|z|/R)^d` uniform."""
+    """Check proposition 5 for DROL's latents, `R = sqrt(d)`: `E|z|^2 = d^2 / (d + 2)`, `(|z|/R)^d` uniform."""
     radius = math.sqrt(dimension)
     latent = np.asarray(uniform_in_ball(jax.random.key(seed), (draws, dimension), radius), np.float64)
     length = np.linalg.norm(latent, axis=1)
-    uniform = np.sort((length / radius) ** dimension)
-    steps = np.arange(draws + 1) / draws
+    uniform = (length / radius) ** dimension
     return {
         "mean_square": float(np.square(length).mean()),
         "expected": dimension**2 / (dimension + 2),
         "largest": float(length.max() / radius),
-        "kolmogorov_smirnov": float(max((steps[1:] - uniform).max(), (uniform - steps[:-1]).max())),
+        "kolmogorov_smirnov": float(kstest(uniform, "uniform").statistic),
         "mean_direction": float(np.linalg.norm((latent / length[:, None]).mean(0))),
     }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    from drol.experiments.report.style import save_figure
     from drol.paper.argument.figures import FIGURES  # which draws what this module computes
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -273,7 +275,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = parser.parse_args(arguments).out
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in FIGURES.items():
-        draw().savefig(folder / f"proposition-{name}.png", dpi=110)
+        save_figure(draw(), folder / f"proposition-{name}.png", dpi=110)
         print(folder / f"proposition-{name}.png")
 
 

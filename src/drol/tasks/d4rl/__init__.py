@@ -1,0 +1,77 @@
+"""D4RL: the antmazes and hand tasks of the paper. No jax and no simulator until they are used."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from drol.tasks.d4rl import names
+from drol.tasks.source import DatasetEntry, TaskSource, wrap_names
+
+if TYPE_CHECKING:
+    from drol.progress import Report
+    from drol.tasks.base import Task
+
+HELP = f"""D4RL (.hdf5):
+{wrap_names(names.COLLECTABLE)}
+All need one --expert, in one process and in one go: an ant that walks, or a hand of hand_dapg."""
+
+
+class D4RL(TaskSource):
+    """The D4RL tasks of the paper."""
+
+    name = "d4rl"
+
+    def task_names(self) -> list[str]:
+        return list(names.DATASET_URLS)
+
+    def load(self, name: str, dataset_path: Path | None = None) -> "Task":
+        from drol.tasks.d4rl.loading import load_d4rl_task
+
+        names.check_name(name)
+        return load_d4rl_task(name, dataset_path or names.find_dataset(name))
+
+    def make_environment(self, name: str) -> Callable[[], Any]:
+        from drol.tasks.d4rl.environments import environment_maker
+
+        names.check_name(name)
+        return environment_maker(name)
+
+    def datasets(self) -> list[DatasetEntry]:
+        return names.list_datasets()
+
+    def download_folder(self) -> Path:
+        return names.download_folder()
+
+    def file_addresses(self, file_name: str) -> list[str]:
+        return [url for url in names.DATASET_URLS.values() if url.endswith(f"/{file_name}")]
+
+    def check_file(self, path: Path) -> None:
+        from drol.tasks.d4rl.rows import read_rows
+
+        read_rows(path)
+
+    def collectable(self) -> tuple[str, ...]:
+        return names.COLLECTABLE
+
+    def collect(
+        self,
+        name: str,
+        path: Path | None = None,
+        *,
+        episodes: int | None = None,
+        seed: int = 0,
+        processes: int | None = None,
+        experts: Sequence[Path] = (),
+        report: "Report | None" = None,
+        note: Callable[[str], None] | None = None,
+    ) -> dict[Path, int]:
+        from drol.tasks.d4rl.collecting import collect
+
+        del note  # there is nothing to go on from
+        return collect(name, path or Path(f"{name}.hdf5"), experts, episodes, seed, processes, report)
+
+    def collecting_help(self) -> str:
+        return HELP
+
+
+SOURCE = D4RL()

@@ -46,7 +46,7 @@ class Adroit(gymnasium.Wrapper):
 
 
 def judge_pen(data: Any) -> tuple[float, bool, bool]:
-    """Reward, whether the pen is at its goal, whether it was dropped."""
+    """Return the reward, whether the pen is at its goal, and whether it was dropped."""
     position = data.body("Object").xpos
     offset = distance(position, data.site("eps_ball").xpos)
     alignment = float(
@@ -60,7 +60,7 @@ def judge_pen(data: Any) -> tuple[float, bool, bool]:
 
 
 def judge_door(data: Any) -> tuple[float, bool, bool]:
-    """Reward, whether the door is open, False."""
+    """Return the reward, whether the door is open, and False."""
     angle = float(data.joint("door_hinge").qpos[0])
     reward = -0.1 * distance(data.site("S_grasp").xpos, data.site("S_handle").xpos)
     reward -= 0.1 * (angle - 1.57) ** 2 + 1e-5 * float(np.sum(data.qvel**2))
@@ -69,7 +69,7 @@ def judge_door(data: Any) -> tuple[float, bool, bool]:
 
 
 def judge_hammer(data: Any) -> tuple[float, bool, bool]:
-    """Reward, whether the nail is in the board, False."""
+    """Return the reward, whether the nail is in the board, and False."""
     hammer, head, nail = data.body("Object").xpos, data.site("tool").xpos, data.site("S_target").xpos
     depth_left = distance(nail, data.site("nail_goal").xpos)
     reward = -0.1 * distance(data.site("S_grasp").xpos, hammer) - distance(head, nail) - 10 * depth_left
@@ -80,7 +80,7 @@ def judge_hammer(data: Any) -> tuple[float, bool, bool]:
 
 
 def judge_relocate(data: Any) -> tuple[float, bool, bool]:
-    """Reward, whether the ball is near its target, False."""
+    """Return the reward, whether the ball is near its target, and False."""
     ball, palm, target = data.body("Object").xpos, data.site("S_grasp").xpos, data.site("target").xpos
     left = distance(ball, target)
     reward = -0.1 * distance(palm, ball)

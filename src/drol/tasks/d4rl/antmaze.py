@@ -36,7 +36,7 @@ class AntMaze(gymnasium.Wrapper):
 
 
 def make_ant(rows: Sequence[str]) -> AntEnv:
-    """The ant among the walls of a map; the model file that it is made from is removed."""
+    """Make the ant among the walls of a map; the model file that it is made from is removed."""
     tree = ElementTree.parse(AntEnv.xml_file)
     world = tree.find(".//worldbody")
     assert world is not None

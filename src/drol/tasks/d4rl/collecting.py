@@ -1,39 +1,41 @@
-"""Make files like D4RL's with the policies that made D4RL's own, where one has their weights (see experts.py).
+"""Make files like D4RL's with the policies that made D4RL's own, if their weights are at hand (see experts.py).
 
-hand_dapg's experts for `<task>-expert`, D4RL's ant for antmaze; its demonstrations of the door can be replayed.
+They are hand_dapg's experts for `<task>-expert`, and D4RL's ant for antmaze.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from drol.data.files.hdf5 import write_hdf5
-from drol.data.files.npz import read_npz
 from drol.errors import InputError
 from drol.tasks.d4rl.environments import GOAL_CELLS, GOAL_RADIUS, MAPS, UNIT, cell_centre, make_adroit, make_antmaze
 from drol.tasks.d4rl.names import ANTMAZE_FILES, COLLECTABLE, SIZES
+from drol.tasks.d4rl.rows import RowRecorder, count_transitions
 from drol.tasks.experts import Expert, read_expert
 
+if TYPE_CHECKING:
+    from drol.progress import Report
+
 Cell = tuple[int, int]
-Report = Callable[[int, int, int], None]  # trajectories that are done, of how many, and their rows
-EPISODES = {"antmaze": 1000, "hand": 5000}  # of D4RL's own files
-WALK_ROWS = 1001  # of one walk through a maze
-WALK_NOISE = 0.2  # standard deviation on the actions of the ant
-PLAY_GOALS = {  # hand-picked cells that the walks of `play` head for
+EPISODES = {"antmaze": 1000, "hand": 5000}  # as many as D4RL's own files have trajectories
+ANT_ROWS = 1001  # of one trajectory of an ant
+ANT_NOISE = 0.2  # standard deviation on its actions
+PLAY_GOALS = {  # hand-picked cells that the ants of `play` head for
     "medium": [(2, 6), (5, 1), (6, 5)],
     "large": [(1, 6), (3, 5), (3, 10), (5, 2), (7, 4), (7, 6), (7, 9)],
 }
 
 
-def step_of_walker(
+def action_towards(
     walker: Expert, observation: np.ndarray, target: np.ndarray, generator: np.random.Generator
 ) -> np.ndarray:
-    """The action of an ant that shall go to a target, with the noise of D4RL's walks."""
+    """Return the action of an ant that shall go to a target, with the noise of D4RL's ants."""
     heading = target - observation[:2]
-    mean = walker.walk(observation, heading / (np.linalg.norm(heading) + 1e-6))
-    return np.clip(mean + WALK_NOISE * generator.normal(size=mean.shape), -1, 1)
+    mean = walker.walking_action(observation, heading / (np.linalg.norm(heading) + 1e-6))
+    return np.clip(mean + ANT_NOISE * generator.normal(size=mean.shape), -1, 1)
 
 
 class Guide:
@@ -46,17 +48,18 @@ class Guide:
         self.goal_cell = self.nearest_cell(goal)
         self.steps_left = {self.goal_cell: 0}
         frontier = [self.goal_cell]
-        for cell in frontier:  # grows while it is walked through
+        for cell in frontier:  # grows meanwhile
             for neighbour in neighbours(cell):
                 if neighbour in self.cells and neighbour not in self.steps_left:
                     self.steps_left[neighbour] = self.steps_left[cell] + 1
                     frontier.append(neighbour)
 
     def nearest_cell(self, position: np.ndarray) -> Cell:
+        """Return the free cell whose centre is nearest to a position."""
         return self.cells[int(np.argmin(np.sum((self.centres - position) ** 2, axis=-1)))]
 
     def target(self, position: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Where to head from a position."""
+        """Return where to head from a position."""
         cell = self.nearest_cell(position)
         ahead = min(neighbours(cell), key=lambda each: self.steps_left.get(each, np.inf))
         if self.goal_cell in (cell, ahead):
@@ -73,12 +76,15 @@ def free_cells(lines: Sequence[str]) -> list[Cell]:
     return [(row, column) for row, line in enumerate(lines) for column, mark in enumerate(line) if mark == "."]
 
 
-def collect_expert(
-    hand_task: str, expert: Expert, episodes: int, seed: int, report: Report | None = None
+def collect_hand(
+    hand_task: str, expert: Expert, episodes: int, seed: int, report: "Report | None" = None
 ) -> dict[str, np.ndarray]:
-    """Rows of `<hand_task>-expert-v1`: drawn actions, terminals where the pen drops, timeouts at the horizon."""
+    """Play episodes and return the rows of `<hand_task>-expert-v1`.
+
+    Actions are drawn; there is a terminal where the pen drops and a timeout at the horizon.
+    """
     environment = make_adroit(hand_task)
-    rows = Rows()
+    rows = RowRecorder()
     for number in range(episodes):
         generator = np.random.default_rng((seed, number))
         observation, _ = environment.reset(seed=int(generator.integers(2**31)))
@@ -89,42 +95,26 @@ def collect_expert(
             rows.add(observation, action, reward, terminated and not truncated, truncated)
             observation, ended = following, terminated or truncated
         if report:
-            report(number + 1, episodes, rows.count)
-    environment.close()
-    return rows.arrays()
-
-
-def replay_door(demonstrations: Path) -> dict[str, np.ndarray]:
-    """Rows of `door-human-v1`: the demonstrated actions, clipped, from the demonstrated initial states."""
-    states = [f"initial_state/{name}" for name in ("qpos", "qvel", "door_body_pos")]
-    recorded = read_npz(demonstrations, ("actions", "terminals", *states))
-    environment = make_adroit("door").env  # without the horizon: demonstrations are longer
-    rows = Rows()
-    starts = np.flatnonzero(np.concatenate([[True], recorded["terminals"][:-1]]))
-    for number, (first, end) in enumerate(zip(starts, [*starts[1:], len(recorded["actions"])], strict=True)):
-        state = {name.split("/")[1]: recorded[name][number] for name in states}
-        observation, _ = environment.reset(seed=0, options={"initial_state_dict": state})
-        for row in range(first, end):
-            action = np.clip(recorded["actions"][row], -1, 1)
-            following, reward, _, _, _ = environment.step(action)
-            rows.add(observation, action, reward, False, row == end - 1)
-            observation = following
+            report(number + 1, episodes, f"{rows.count:,} rows")
     environment.close()
     return rows.arrays()
 
 
 def collect_antmaze(
-    name: str, walker: Expert, walks: int, seed: int, report: Report | None = None
+    name: str, walker: Expert, episodes: int, seed: int, report: "Report | None" = None
 ) -> dict[str, np.ndarray]:
-    """Rows of an antmaze task: walks to goals of the dataset's kind, rewarded where they pass the task's own goal."""
+    """Play episodes and return the rows of an antmaze task.
+
+    The ant heads for goals of the dataset's kind and is rewarded where it passes the task's own goal.
+    """
     _, maze, kind, *_ = name.split("-")
     lines, cells = MAPS[maze], free_cells(MAPS[maze])
     environment = make_antmaze(maze).env
     environment.reset(seed=seed)
     goal = environment.goal  # one draw of the task's goal, as D4RL relabelled its files
     goals = {"play": PLAY_GOALS.get(maze), "diverse": cells}.get(kind) or [GOAL_CELLS[maze]]
-    rows = Rows()
-    for number in range(walks):
+    rows = RowRecorder()
+    for number in range(episodes):
         generator = np.random.default_rng((seed, number))
         observation, _ = environment.reset(seed=int(generator.integers(2**31)))
         if kind in ("play", "diverse"):
@@ -132,13 +122,13 @@ def collect_antmaze(
             environment.unwrapped.set_xy(cell_centre(start) + generator.uniform(0, 1, 2))
             observation = environment.unwrapped.get_ob()
         guide = Guide(lines, cell_centre(goals[generator.integers(len(goals))]) + generator.uniform(0, 1, 2))
-        for step in range(WALK_ROWS):
-            action = step_of_walker(walker, observation, guide.target(observation[:2], generator), generator)
+        for step in range(ANT_ROWS):
+            action = action_towards(walker, observation, guide.target(observation[:2], generator), generator)
             following = environment.step(action)[0]
-            rows.add(observation, action, 0.0, False, step == WALK_ROWS - 1)
+            rows.add(observation, action, 0.0, False, step == ANT_ROWS - 1)
             observation = following
         if report:
-            report(number + 1, walks, rows.count)
+            report(number + 1, episodes, f"{rows.count:,} rows")
     environment.close()
     arrays = rows.arrays()
     reached = np.linalg.norm(arrays["observations"][1:, :2] - goal, axis=-1) <= GOAL_RADIUS
@@ -147,37 +137,20 @@ def collect_antmaze(
     return arrays
 
 
-class Rows:
-    """The rows of a D4RL file while they are collected."""
-
-    def __init__(self):
-        self.lists: dict[str, list[Any]] = {
-            name: [] for name in ("observations", "actions", "rewards", "terminals", "timeouts")
-        }
-
-    def add(self, observation: np.ndarray, action: np.ndarray, reward: float, terminal: bool, timeout: bool) -> None:
-        for values, value in zip(self.lists.values(), (observation, action, reward, terminal, timeout), strict=True):
-            values.append(np.asarray(value, bool if isinstance(value, (bool, np.bool_)) else np.float32))
-
-    @property
-    def count(self) -> int:
-        return len(self.lists["actions"])
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        return {name: np.asarray(values) for name, values in self.lists.items()}
-
-
 def collect(
     name: str,
     path: Path,
     experts: Sequence[Path],
     episodes: int | None = None,
     seed: int = 0,
-    report: Report | None = None,
-) -> int:
-    """Write a file for a task with the policy of a folder; how many rows it has."""
+    processes: int | None = None,
+    report: "Report | None" = None,
+) -> dict[Path, int]:
+    """Write a file for a task with the policy of a folder; `TaskSource.collect` explains the arguments."""
     if name not in COLLECTABLE:
         raise InputError(f"cannot collect {name!r}; of D4RL's datasets these can be: {', '.join(COLLECTABLE)}")
+    if processes not in (None, 1):
+        raise InputError(f"processes is {processes}; {name} is collected in one, leave it out")
     kind = name.split("-")[0]
     episodes = EPISODES.get(kind, EPISODES["hand"]) if episodes is None else episodes
     for setting, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
@@ -189,17 +162,17 @@ def collect(
         raise InputError(f"{path} exists already; choose another --out, nothing was written")
     expert = find_expert(name, experts)
     if report:
-        report(0, episodes, 0)
+        report(0, episodes, "")
     if name in ANTMAZE_FILES:
         rows = collect_antmaze(name, expert, episodes, seed, report)
     else:
-        rows = collect_expert(kind, expert, episodes, seed, report)
+        rows = collect_hand(kind, expert, episodes, seed, report)
     write_hdf5(path, rows)
-    return len(rows["actions"])
+    return {path: count_transitions(rows["timeouts"])}
 
 
 def find_expert(name: str, experts: Sequence[Path]) -> Expert:
-    """The one policy that was given, if it is made for the task."""
+    """Read the one policy that was given, if it is made for the task."""
     input, what = ("ogbench-direction", "a walking ant") if name in ANTMAZE_FILES else ("observation", "a trained hand")
     if len(experts) != 1:
         raise InputError(

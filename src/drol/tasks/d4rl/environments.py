@@ -1,10 +1,12 @@
 """Make D4RL's environments on current MuJoCo. No jax here; the simulators are imported when one is made."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from drol.errors import InputError
+from drol.tasks.packages import missing_package
 
 # "#" is wall. The ant starts at cell (1, 1), the origin; cells are 4 wide, rows go along y.
 MAPS = {
@@ -29,34 +31,34 @@ HORIZONS = {"umaze": 700, "medium": 1000, "large": 1000, "pen": 100, "door": 200
 
 
 def cell_centre(cell: tuple[int, int]) -> np.ndarray:
-    """The position of the centre of cell (row, column)."""
+    """Return the position of the centre of cell (row, column)."""
     row, column = cell
     return UNIT * np.asarray([column - 1.0, row - 1.0])
 
 
+def environment_maker(task: str) -> Callable[[], Any]:
+    """Return a function that makes the environment of a task."""
+    kind, variant, *_ = task.split("-")
+    return functools.partial(make_antmaze, variant) if kind == "antmaze" else functools.partial(make_adroit, kind)
+
+
 def make_antmaze(maze: str) -> Any:
-    """D4RL's antmaze: 1 and the end within 0.5 of a goal that is drawn anew for each episode, 0 before."""
+    """Make D4RL's antmaze: 1 and the end within 0.5 of a goal that is drawn anew for each episode, 0 before."""
     try:
         from gymnasium.wrappers import TimeLimit
 
         from drol.tasks.d4rl.antmaze import AntMaze
     except ImportError as error:
-        raise missing_package(error) from error
+        raise missing_package("D4RL", "d4rl", error) from error
     return TimeLimit(AntMaze(MAPS[maze], GOAL_CELLS[maze]), HORIZONS[maze])
 
 
 def make_adroit(hand_task: str) -> Any:
-    """D4RL's pen, door, hammer or relocate."""
+    """Make D4RL's pen, door, hammer or relocate."""
     try:
         from gymnasium.wrappers import TimeLimit
 
         from drol.tasks.d4rl.adroit import Adroit
     except ImportError as error:
-        raise missing_package(error) from error
+        raise missing_package("D4RL", "d4rl", error) from error
     return TimeLimit(Adroit(hand_task), HORIZONS[hand_task])
-
-
-def missing_package(error: ImportError) -> InputError:
-    return InputError(
-        f"D4RL's environments need the package {error.name}; install what they need with: pip install 'drol[d4rl]'"
-    )

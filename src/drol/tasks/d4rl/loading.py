@@ -1,19 +1,18 @@
 """D4RL tasks: files as the FQL family prepares them, environments on current MuJoCo, normalised scores."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from drol.data.dataset import Dataset
 from drol.errors import InputError
 from drol.tasks.base import Episode, Maze, Task
-from drol.tasks.d4rl.environments import GOAL_CELLS, GOAL_RADIUS, MAPS, UNIT, make_adroit, make_antmaze
-from drol.tasks.d4rl.names import read_rows
+from drol.tasks.d4rl.environments import GOAL_CELLS, GOAL_RADIUS, MAPS, UNIT, environment_maker
+from drol.tasks.d4rl.rows import read_rows
 
-REFERENCE_RETURNS = {  # of a random policy and of the expert; they are 0 and 100 on the normalised scale
+REFERENCE_RETURNS = {  # of a random policy and of the expert: 0 and 100 on the normalised scale
     "antmaze": (0.0, 1.0),
     "pen": (96.262799, 3076.8331017826877),
     "door": (-56.512833, 2880.5693087298737),
@@ -22,15 +21,16 @@ REFERENCE_RETURNS = {  # of a random policy and of the expert; they are 0 and 10
 }
 
 ANTMAZE_REWARD = -1.0  # added to antmaze's rewards
+ANTMAZE_MODULES = ("gymnasium", "mujoco", "ogbench", "drol.tasks.d4rl.antmaze")  # that making an environment imports
+ADROIT_MODULES = ("gymnasium", "mujoco", "drol.tasks.d4rl.adroit")
 
 
 def load_d4rl_task(name: str, path: Path) -> Task:
+    """Load a task with the data of a file."""
     kind, variant, *_ = name.split("-")
     antmaze = kind == "antmaze"
-    make: Callable[[], Any] = (
-        functools.partial(make_antmaze, variant) if antmaze else functools.partial(make_adroit, kind)
-    )
-    environment = make()  # now, so that a missing package is said before anything is trained
+    make = environment_maker(name)
+    environment = make()  # now, so that a missing package is found before the file is read and anything is trained
     sizes = environment.observation_space.shape[0], environment.action_space.shape[0]
     environment.close()
     train = read_dataset(path, antmaze)
@@ -47,16 +47,17 @@ def load_d4rl_task(name: str, path: Path) -> Task:
         score=functools.partial(normalised_score, *REFERENCE_RETURNS[kind]),
         score_name="success (%)" if antmaze else "normalised score",
         reward_offset=ANTMAZE_REWARD if antmaze else 0.0,
-        maze=draw_maze(variant) if antmaze else None,
+        maze=maze_map(variant) if antmaze else None,
+        environment_modules=ANTMAZE_MODULES if antmaze else ADROIT_MODULES,
     )
 
 
 def read_dataset(path: Path, antmaze: bool) -> Dataset:
-    """The transitions of a D4RL file as the FQL family prepares them.
+    """Read the transitions of a D4RL file as the FQL family prepares them.
 
     The next observation of a row is the row after it; a row with a timeout, and the last of the file, are no
-    transition. Antmaze pays one less: -1 before the goal and 0 there. Its walks go on after the goal was reached,
-    where D4RL has put a terminal; a terminal of the hand ends the trajectory too.
+    transition. Antmaze pays one less: -1 before the goal and 0 there. Its trajectories go on after the goal was
+    reached, where D4RL has put a terminal; a terminal of the hand ends the trajectory too.
     """
     rows = read_rows(path)
     last = rows["timeouts"].copy()
@@ -70,7 +71,7 @@ def read_dataset(path: Path, antmaze: bool) -> Dataset:
     }
     if not antmaze:
         arrays = end_at_terminals(arrays)
-    return Dataset.from_rows(
+    return Dataset.take_over(
         observation=arrays["observation"],
         action=arrays["action"],
         reward=arrays["reward"],
@@ -80,7 +81,7 @@ def read_dataset(path: Path, antmaze: bool) -> Dataset:
 
 
 def end_at_terminals(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Insert a last row after each transition where the task ended; its observation is that of the row that follows."""
+    """Insert a last row after each transition where the task ended; it shows the observation of the row after it."""
     ends = np.flatnonzero((arrays["continues"][:-1] == 0) & ~arrays["last"][:-1] & ~arrays["last"][1:])
     if not len(ends):
         return arrays
@@ -91,7 +92,7 @@ def end_at_terminals(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def normalised_score(random_return: float, expert_return: float, episodes: Sequence[Episode]) -> float:
-    """Mean of 100 (return - random) / (expert - random); an episode whose environment broke counts 0."""
+    """Return the mean of 100 (return - random) / (expert - random); an episode whose environment broke counts 0."""
     scores = [
         0.0 if episode.failure else 100 * (episode.total_reward - random_return) / (expert_return - random_return)
         for episode in episodes
@@ -99,8 +100,8 @@ def normalised_score(random_return: float, expert_return: float, episodes: Seque
     return sum(scores) / len(scores)
 
 
-def draw_maze(maze: str) -> Maze:
-    """The map, with a disc that holds all that can be a goal: a square of 1.5 beyond the centre of the goal's cell."""
+def maze_map(maze: str) -> Maze:
+    """Return the map of a maze; its goal is a disc around all goals, a square of 1.5 beyond the centre of a cell."""
     row, column = GOAL_CELLS[maze]
     return Maze(
         walls=np.asarray([[character == "#" for character in line] for line in MAPS[maze]]),

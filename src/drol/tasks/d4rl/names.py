@@ -1,17 +1,10 @@
-"""The 18 D4RL tasks of the paper, by their official names. No jax here: names and addresses are cheap to list."""
+"""The 18 D4RL tasks of the paper, by their official names, and where their data are. No jax and no simulator here."""
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from drol.data.files.hdf5 import read_hdf5
-from drol.errors import InputError
-from drol.tasks.catalogue import DatasetEntry
-
-if TYPE_CHECKING:
-    from drol.tasks.base import Task
+from drol.errors import InputError, unknown_name
+from drol.tasks.source import DatasetEntry
 
 SERVER = "http://rail.eecs.berkeley.edu/datasets/offline_rl"
 ANTMAZE_FILES = {  # task: maze, whether starts and goals vary
@@ -33,18 +26,14 @@ DATASET_URLS = {
 COLLECTABLE = tuple(name for name in DATASET_URLS if name in ANTMAZE_FILES or "expert" in name)
 
 
-def task_names() -> list[str]:
-    return list(DATASET_URLS)
+def check_name(task: str) -> None:
+    """Refuse a name that is not that of a task."""
+    if task not in DATASET_URLS:
+        raise unknown_name("task of D4RL", task, DATASET_URLS)
 
 
-def load(name: str, dataset_path: Path | None = None) -> "Task":
-    from drol.tasks.d4rl.loading import load_d4rl_task
-
-    return load_d4rl_task(name, dataset_path or find_dataset(name))
-
-
-def datasets() -> list[DatasetEntry]:
-    """Every dataset; the number of transitions is that of rows in the published file, to the thousand."""
+def list_datasets() -> list[DatasetEntry]:
+    """Return an entry for every dataset; its transitions are the rows of the published file, to the thousand."""
     entries = []
     for name in DATASET_URLS:
         kind = name.split("-")[0]
@@ -71,16 +60,12 @@ def file_name(name: str) -> str:
 
 
 def download_folder() -> Path:
-    """Where D4RL keeps its files."""
+    """Return the folder where D4RL keeps its files."""
     return Path(os.environ.get("D4RL_DATASET_DIR") or "~/.d4rl/datasets").expanduser()
 
 
-def file_addresses(name: str) -> list[str]:
-    """Where a file is published."""
-    return [url for url in DATASET_URLS.values() if url.endswith(f"/{name}")]
-
-
 def find_dataset(name: str) -> Path:
+    """Return the file of a task; if it is not here, the error says how to get it."""
     path = download_folder() / file_name(name)
     if not path.is_file():
         collect = f", make one with `drol data collect {name}`" if name in COLLECTABLE else ""
@@ -89,23 +74,3 @@ def find_dataset(name: str) -> Path:
             f"`drol data download {name}`{collect}, put it there, or name a file with --dataset"
         )
     return path
-
-
-def check_file(path: Path) -> None:
-    """Refuse a file that is not a whole D4RL dataset."""
-    read_rows(path)
-
-
-def read_rows(path: Path) -> dict[str, np.ndarray]:
-    """The rows of a D4RL file: float32, flags as booleans, one number for each row where one is meant."""
-    rows = read_hdf5(path, ("observations", "actions", "rewards", "terminals", "timeouts"))
-    for name in ("rewards", "terminals", "timeouts"):
-        if rows[name].ndim == 2 and rows[name].shape[1] == 1:
-            rows[name] = rows[name][:, 0]
-    if len({array.shape[:1] for array in rows.values()}) != 1 or rows["timeouts"].ndim != 1:
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in rows.items())
-        raise InputError(f"dataset file {path} has arrays of different lengths ({shapes}); they must be equal")
-    if len(rows["timeouts"]) < 2:
-        raise InputError(f"dataset file {path} has {len(rows['timeouts'])} rows; a transition needs two")
-    kinds = {"terminals": bool, "timeouts": bool}
-    return {name: array.astype(kinds.get(name, np.float32), copy=False) for name, array in rows.items()}

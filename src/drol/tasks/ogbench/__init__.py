@@ -1,0 +1,81 @@
+"""OGBench: single tasks in mazes and on tables, from states or images. No jax and no simulator until they are used."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from drol.tasks.ogbench import names
+from drol.tasks.ogbench.collecting.recipes import COLLECTABLE, HELP
+from drol.tasks.packages import missing_package
+from drol.tasks.source import DatasetEntry, TaskSource
+
+if TYPE_CHECKING:
+    from drol.progress import Report
+    from drol.tasks.base import Task
+
+
+class OGBench(TaskSource):
+    """The single tasks of OGBench."""
+
+    name = "ogbench"
+
+    def task_names(self) -> list[str]:
+        return list(names.all_names())
+
+    def load(self, name: str, dataset_path: Path | None = None) -> "Task":
+        from drol.tasks.ogbench.loading import load_single_task
+
+        parts = names.find_name(name)
+        return load_single_task(parts, dataset_path or names.find_dataset(parts))
+
+    def make_environment(self, name: str) -> Callable[[], Any]:
+        from drol.tasks.ogbench.loading import environment_maker
+
+        return environment_maker(names.find_name(name))
+
+    def datasets(self) -> list[DatasetEntry]:
+        return names.list_datasets()
+
+    def download_folder(self) -> Path:
+        return names.download_folder()
+
+    def file_addresses(self, file_name: str) -> list[str]:
+        """Return the address from which the installed ogbench package would fetch a file."""
+        try:
+            from ogbench.utils import DATASET_URL
+        except ImportError as error:
+            raise missing_package("OGBench", "ogbench", error) from error
+        return [f"{DATASET_URL}/{file_name}"]
+
+    def check_file(self, path: Path) -> None:
+        from drol.data.files.npz import check_npz
+
+        check_npz(path, ("observations", "actions", "terminals"))
+
+    def collectable(self) -> tuple[str, ...]:
+        return COLLECTABLE
+
+    def collect(
+        self,
+        name: str,
+        path: Path | None = None,
+        *,
+        episodes: int | None = None,
+        seed: int = 0,
+        processes: int | None = None,
+        experts: Sequence[Path] = (),
+        report: "Report | None" = None,
+        note: Callable[[str], None] | None = None,
+    ) -> dict[Path, int]:
+        from drol.tasks.ogbench.collecting.collect import collect
+
+        path = path or Path(f"{name}.npz")
+        return collect(
+            name, path, episodes=episodes, seed=seed, processes=processes, experts=experts, report=report, note=note
+        )
+
+    def collecting_help(self) -> str:
+        return HELP
+
+
+SOURCE = OGBench()

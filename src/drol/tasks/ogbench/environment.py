@@ -1,6 +1,5 @@
-"""Make environments. Nothing here imports jax, so the processes that step them start quickly and stay small."""
+"""Make OGBench's environments. Nothing here imports jax, so the processes that step them start quickly."""
 
-import collections
 import importlib
 import os
 import sys
@@ -8,16 +7,20 @@ import tempfile
 import warnings
 from typing import Any
 
-import numpy as np
-
 from drol.errors import InputError
+from drol.tasks.frames import stack_frames
+from drol.tasks.packages import missing_package
+
+MODULES = ("gymnasium", "mujoco", "ogbench")  # that making an environment imports
 
 
 def make_ogbench(environment_name: str, frame_stack: int = 1) -> Any:
-    """The environment of an OGBench id, each observation made of its last `frame_stack` frames."""
-    import gymnasium
-    import ogbench  # noqa: F401 (registers the environments)
-
+    """Make the environment of an OGBench id; each observation is made of its last `frame_stack` frames."""
+    try:
+        import gymnasium
+        import ogbench  # noqa: F401 (registers the environments)
+    except ImportError as error:
+        raise missing_package("OGBench", "ogbench", error) from error
     if environment_name.startswith("visual-"):
         draw_without_screen()
     previous = tempfile.tempdir
@@ -30,35 +33,6 @@ def make_ogbench(environment_name: str, frame_stack: int = 1) -> Any:
         finally:
             tempfile.tempdir = previous
     return stack_frames(environment, frame_stack)
-
-
-def stack_frames(environment: Any, count: int) -> Any:
-    """The environment with the last `count` frames as its observation, as `Dataset` stacks them; 1 changes nothing."""
-    return StackedFrames(environment, count) if count > 1 else environment
-
-
-class StackedFrames:
-    """An environment whose observations are joined along their last axis, oldest first.
-
-    At the start of an episode its first frame stands for those before it.
-    """
-
-    def __init__(self, environment: Any, count: int):
-        self.environment = environment
-        self.frames: collections.deque[np.ndarray] = collections.deque(maxlen=count)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.environment, name)
-
-    def reset(self, **options: Any) -> tuple[np.ndarray, dict[str, Any]]:
-        frame, info = self.environment.reset(**options)
-        self.frames.extend([frame] * (self.frames.maxlen or 1))
-        return np.concatenate(self.frames, -1), info
-
-    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        frame, *rest = self.environment.step(action)
-        self.frames.append(frame)
-        return np.concatenate(self.frames, -1), *rest
 
 
 def draw_without_screen() -> None:

@@ -1,11 +1,12 @@
-"""From a file of OGBench and the goal of a task to a `Task`: the transitions, rewards and ends of OGBench's own loader.
+"""Load an OGBench file for the goal of a task: the transitions, rewards and ends are those of OGBench's own loader.
 
 The end of a trajectory is not the end of the task: there the next state still counts, only success ends it.
 """
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,40 +15,55 @@ from drol.data.files.npz import read_npz
 from drol.data.images import CROP_PROBABILITY, FRAME_STACK
 from drol.errors import InputError
 from drol.tasks.base import Maze, Task, success_rate
-from drol.tasks.ogbench.environment import make_ogbench
-from drol.tasks.ogbench.names import IMAGE, Name
+from drol.tasks.ogbench.environment import MODULES, make_ogbench
+from drol.tasks.ogbench.names import IMAGE, TaskName
 from drol.tasks.ogbench.rewards import Goal, read_goal, rewards
 
 
-def load_single_task(name: Name, path: Path) -> Task:
-    goal, shapes, maze = look_at(name)
+class TaskFacts(NamedTuple):
+    """What the environment of a task says about its data."""
+
+    goal: Goal
+    shapes: dict[str, tuple[int, ...]]  # of one row of each array
+    maze: Maze | None
+
+
+def load_single_task(name: TaskName, path: Path) -> Task:
+    """Load a task with the data of a file, and of the validation file beside it if there is one."""
+    facts = read_task_facts(name)
     validation_path = path.with_name(f"{path.stem}-val.npz")
     return Task(
         name=name.full,
-        train=read_dataset(path, goal, shapes),
-        validation=read_dataset(validation_path, goal, shapes) if validation_path.is_file() else None,
-        make_environment=functools.partial(
-            make_ogbench, name.environment_id(name.visual), frame_stack=FRAME_STACK if name.visual else 1
-        ),
+        train=read_dataset(path, facts.goal, facts.shapes),
+        validation=read_dataset(validation_path, facts.goal, facts.shapes) if validation_path.is_file() else None,
+        make_environment=environment_maker(name),
         score=success_rate,
         score_name="success (%)",
-        maze=maze,
+        maze=facts.maze,
+        environment_modules=MODULES,
     )
 
 
-def look_at(name: Name) -> tuple[Goal, dict[str, tuple[int, ...]], Maze | None]:
-    """What the environment of a task tells of its data; images need no rendering for that."""
+def environment_maker(name: TaskName) -> Callable[[], Any]:
+    """Return a function that makes the environment of a task."""
+    frames = FRAME_STACK if name.visual else 1
+    return functools.partial(make_ogbench, name.environment_id(name.visual), frame_stack=frames)
+
+
+def read_task_facts(name: TaskName) -> TaskFacts:
+    """Read what the environment of a task says about its data; that of images need not be drawn for it."""
     environment = make_ogbench(name.environment_id(visual=False))
     environment.reset(seed=0)
-    shapes = stored_shapes(environment, name.visual)
     has_maze = "maze" in name.environment and not name.visual
-    answer = read_goal(environment), shapes, read_maze(environment) if has_maze else None
+    facts = TaskFacts(
+        read_goal(environment), stored_shapes(environment, name.visual), read_maze(environment) if has_maze else None
+    )
     environment.close()
-    return answer
+    return facts
 
 
 def stored_shapes(environment: Any, visual: bool) -> dict[str, tuple[int, ...]]:
-    """The shape of one row of each array in a file for this environment."""
+    """Return the shape of one row of each array in a file for this environment."""
     inner = environment.unwrapped
     model = inner.model if hasattr(inner, "model") else inner._model
     return {
@@ -60,7 +76,7 @@ def stored_shapes(environment: Any, visual: bool) -> dict[str, tuple[int, ...]]:
 
 
 def read_maze(environment: Any) -> Maze:
-    """The map, start and goal of a single-task maze that has been reset."""
+    """Read the map, start and goal of a single-task maze that has been reset."""
     inner = environment.unwrapped
     info = inner.cur_task_info
     return Maze(
@@ -74,7 +90,7 @@ def read_maze(environment: Any) -> Maze:
 
 
 def read_dataset(path: Path, goal: Goal, shapes: dict[str, tuple[int, ...]]) -> Dataset:
-    """Trajectories of an OGBench file, rewarded for this goal; of simulator states only the sub-goals are kept."""
+    """Read the trajectories of a file, rewarded for a goal; only satisfied sub-goals are kept of simulator states."""
     is_image = len(shapes["observations"]) > 1
 
     def change(name: str, rows: np.ndarray) -> np.ndarray:
@@ -90,7 +106,7 @@ def read_dataset(path: Path, goal: Goal, shapes: dict[str, tuple[int, ...]]) -> 
     arrays = read_npz(path, required, transforms={name: functools.partial(change, name) for name in required})
     reward, continues = rewards(goal, [arrays.pop(name) for name in goal.arrays])
     try:
-        return Dataset.from_rows(
+        return Dataset.take_over(
             observation=arrays["observations"],
             action=arrays["actions"],
             reward=reward,
@@ -98,7 +114,6 @@ def read_dataset(path: Path, goal: Goal, shapes: dict[str, tuple[int, ...]]) -> 
             last=arrays["terminals"],
             frame_stack=FRAME_STACK if is_image else 1,
             crop_probability=CROP_PROBABILITY if is_image else 0.0,
-            overwrite_action=True,
         )
     except InputError as error:
         raise InputError(f"dataset file {path}: {error}") from error

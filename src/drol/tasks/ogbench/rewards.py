@@ -28,7 +28,7 @@ class PlaceGoal:
     arrays: tuple[str, ...] = ("qpos",)
 
     def satisfied(self, _name: str, rows: np.ndarray) -> np.ndarray:
-        """How many sub-goals each row of an array satisfies."""
+        """Return how many sub-goals each row of an array satisfies."""
         distance = np.linalg.norm(rows[:, self.column : self.column + 2] - self.place, axis=-1)
         return (distance <= self.radius).astype(np.uint8)
 
@@ -51,7 +51,7 @@ class ObjectGoal:
         return positions if self.buttons is None else (*positions, "button_states")
 
     def satisfied(self, name: str, rows: np.ndarray) -> np.ndarray:
-        """How many sub-goals each row of an array satisfies."""
+        """Return how many sub-goals each row of an array satisfies."""
         if name == "button_states":
             return (rows == self.buttons).sum(axis=-1, dtype=np.uint8)
         count = np.zeros(len(rows), np.uint8)
@@ -67,7 +67,7 @@ Goal = PlaceGoal | ObjectGoal
 
 
 def read_goal(environment: Any) -> Goal:
-    """The goal of a single-task environment that has been reset."""
+    """Read the goal of a single-task environment that has been reset."""
     inner = environment.unwrapped
     if hasattr(inner, "maze_map"):
         has_ball = hasattr(inner, "get_agent_ball_xy")
@@ -82,6 +82,6 @@ def read_goal(environment: Any) -> Goal:
 
 
 def rewards(goal: Goal, satisfied: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Reward and whether the task goes on, from the sub-goals that each array satisfies; a byte each."""
+    """Return reward and whether the task goes on, from the sub-goals that each array satisfies; a byte each."""
     reward = np.sum(satisfied, axis=0, dtype=np.int8) - np.full((), goal.subgoals, np.int8)
     return np.asarray(reward), np.asarray(reward < 0)

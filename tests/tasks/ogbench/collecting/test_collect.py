@@ -9,12 +9,15 @@ import zipfile
 
 import numpy as np
 import pytest
+from random_experts import random_expert
 
 from drol.errors import InputError
-from drol.tasks.experts import Expert, save_expert
-from drol.tasks.ogbench.collecting.collect import COLLECTABLE, Progress, Team, check_experts, collect, parts_folder
-from drol.tasks.ogbench.collecting.recipes import RECIPES
-from drol.tasks.ogbench.names import EMBEDDED
+from drol.tasks.experts import save_expert
+from drol.tasks.ogbench.collecting.collect import check_experts, collect
+from drol.tasks.ogbench.collecting.recipes import COLLECTABLE, RECIPES
+from drol.tasks.ogbench.collecting.team import Team
+from drol.tasks.ogbench.collecting.unfinished import unfinished_folder
+from drol.tasks.ogbench.names import EMBEDDED, all_names
 
 NAME = "pointmaze-medium-navigate-v0"
 
@@ -30,25 +33,53 @@ def members(path):
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def random_expert(input="ogbench-direction", input_size=29, action_size=8):
-    kernel = np.random.default_rng(0).normal(size=(input_size, action_size)).astype(np.float32) / 5
-    return Expert((kernel,), (np.zeros(action_size, np.float32),), "relu", "tanh", input)
-
-
-@pytest.fixture(scope="module")
-def reference(tmp_path_factory):
-    """Four trajectories of 60 rows by one process."""
-    path = tmp_path_factory.mktemp("reference") / "mine.npz"
-    collect(NAME, path, episodes=4, rows=60, processes=1)
+def both(path):
+    """The content of the training and of the validation file."""
     return members(path), members(path.with_name("mine-val.npz"))
 
 
-def test_collecting_writes_the_shipped_trajectories_and_reports_each(tmp_path):
+class Reports:
+    """The calls of `report`; `act` is called with each number of finished trajectories."""
+
+    def __init__(self, act=lambda done: None):
+        self.act, self.calls = act, []
+
+    def __call__(self, done, total, what):
+        self.calls.append((done, total, what))
+        self.act(done)
+
+
+@pytest.fixture
+def mine(tmp_path):
+    return tmp_path / "mine.npz"
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory, collect_here):
+    """Four trajectories of 60 rows."""
+    path = tmp_path_factory.mktemp("reference") / "mine.npz"
+    collect_here(NAME, path, episodes=4, rows=60)
+    return both(path)
+
+
+def interrupt_after(count, collect, path, **settings):
+    """Collect until some trajectories are done; the message of the interruption."""
+
+    def stop(done):
+        if done == count:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        collect(NAME, path, **({"episodes": 4, "rows": 60, "report": Reports(stop)} | settings))
+    return str(caught.value)
+
+
+def test_collecting_writes_the_shipped_trajectories_and_reports_each(tmp_path, collect_here):
     path = tmp_path / "deeper" / "mine.npz"
-    reported = []
-    written = collect(NAME, path, episodes=1, processes=1, report=reported.append)
+    reports = Reports()
+    written = collect_here(NAME, path, episodes=1, report=reports)
     assert written == {path: 1000, path.with_name("mine-val.npz"): 1000}
-    assert reported == [Progress(0, 2, 0), Progress(1, 2, 1001), Progress(2, 2, 2002)]
+    assert reports.calls == [(0, 2, ""), (1, 2, "1,000 transitions"), (2, 2, "2,000 transitions")]
     assert sorted(each.name for each in path.parent.iterdir()) == ["mine-val.npz", "mine.npz"]
     embedded = read(EMBEDDED / f"{NAME}.npz")
     for number, each in enumerate(written):
@@ -59,84 +90,65 @@ def test_collecting_writes_the_shipped_trajectories_and_reports_each(tmp_path):
             np.testing.assert_array_equal(array, embedded[name][1001 * number : 1001 * (number + 1)], err_msg=name)
 
 
-def test_the_arrays_do_not_depend_on_the_number_of_processes(tmp_path, reference):
-    path = tmp_path / "mine.npz"
-    collect(NAME, path, episodes=4, rows=60, processes=3)
-    assert (members(path), members(tmp_path / "mine-val.npz")) == reference
+def test_the_arrays_do_not_depend_on_the_processes(mine, reference):
+    collect(NAME, mine, episodes=4, rows=60, processes=2)
+    assert both(mine) == reference
 
 
-def test_an_interrupted_collection_goes_on_where_it_was(tmp_path, reference):
-    path = tmp_path / "mine.npz"
-
-    def stop_after_two(progress):
-        if progress.done == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        collect(NAME, path, episodes=4, rows=60, processes=2, report=stop_after_two)
+def test_an_interrupted_collection_goes_on_where_it_was(mine, tmp_path, reference, collect_here):
+    message = interrupt_after(2, collect, mine, processes=2)
+    assert message.endswith(f" of 5 trajectories are in {tmp_path / 'mine.parts'}, the same command goes on")
+    assert int(message.split()[0]) >= 2
     assert multiprocessing.active_children() == []
     assert [each.name for each in tmp_path.iterdir()] == ["mine.parts"]
-    reported = []
-    collect(NAME, path, episodes=4, rows=60, processes=1, report=reported.append)
-    assert reported[0].done >= 2
-    assert reported[-1].rows == 60 * (5 - reported[0].done)
-    assert (members(path), members(tmp_path / "mine-val.npz")) == reference
-    assert not parts_folder(path).exists()
+    reports, notes = Reports(), []
+    collect_here(NAME, mine, episodes=4, rows=60, report=reports, note=notes.append)
+    before = reports.calls[0][0]
+    assert before >= 2
+    assert notes == [f"going on after {before} of 5 trajectories"]
+    assert reports.calls[-1] == (5, 5, f"{59 * (5 - before)} transitions")
+    assert both(mine) == reference
+    assert not unfinished_folder(mine).exists()
 
 
-def test_more_episodes_may_be_asked_for_after_an_interruption(tmp_path, reference):
-    path = tmp_path / "mine.npz"
-
-    def stop(progress):
-        if progress.done == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        collect(NAME, path, episodes=2, rows=60, processes=1, report=stop)
-    collect(NAME, path, episodes=4, rows=60, processes=1)
-    assert (members(path), members(tmp_path / "mine-val.npz")) == reference
+def test_more_episodes_may_be_asked_for_after_an_interruption(mine, reference, collect_here):
+    interrupt_after(2, collect_here, mine, episodes=2)
+    collect_here(NAME, mine, episodes=4, rows=60)
+    assert both(mine) == reference
 
 
-def test_a_damaged_trajectory_is_collected_again(tmp_path, reference):
-    path = tmp_path / "mine.npz"
-
-    def damage(progress):
-        if progress.done == 3:
-            part = sorted(parts_folder(path).glob("0*.npz"))[0]
-            part.write_bytes(part.read_bytes()[:-100])
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        collect(NAME, path, episodes=4, rows=60, processes=1, report=damage)
-    reported = []
-    collect(NAME, path, episodes=4, rows=60, processes=1, report=reported.append)
-    assert reported[0].notes == ("000000.npz is damaged and collected again",)
-    assert (members(path), members(tmp_path / "mine-val.npz")) == reference
+def test_a_damaged_trajectory_is_collected_again(mine, reference, collect_here):
+    interrupt_after(3, collect_here, mine)
+    part = unfinished_folder(mine) / "000000.npz"
+    part.write_bytes(part.read_bytes()[:-100])
+    notes = []
+    collect_here(NAME, mine, episodes=4, rows=60, note=notes.append)
+    assert notes == ["000000.npz is damaged and is collected again", "going on after 2 of 5 trajectories"]
+    assert both(mine) == reference
 
 
-def test_a_process_that_dies_is_replaced(tmp_path, reference):
-    path, killed = tmp_path / "mine.npz", []
+def test_a_process_that_dies_is_replaced(mine, reference):
+    killed = []
 
-    def kill_one(progress):
-        if progress.done == 1 and not killed:
+    def kill_one(done):
+        if done == 1 and not killed:
             victim = multiprocessing.active_children()[0]
             killed.append(victim.pid)
             os.kill(victim.pid, signal.SIGKILL)
 
-    collect(NAME, path, episodes=4, rows=60, processes=1, report=kill_one)
+    collect(NAME, mine, episodes=4, rows=60, processes=1, report=Reports(kill_one))
     assert killed
-    assert (members(path), members(tmp_path / "mine-val.npz")) == reference
+    assert both(mine) == reference
 
 
-def test_a_killed_command_loses_only_what_was_in_flight_and_leaves_no_process(tmp_path, reference):
-    path = tmp_path / "mine.npz"
+def test_a_killed_command_loses_only_what_was_in_flight_and_leaves_no_process(mine, tmp_path, reference, collect_here):
     code = f"""if True:
         import multiprocessing
         from pathlib import Path
         from drol.tasks.ogbench.collecting.collect import collect
-        def say(progress):
-            print(progress.done, *[child.pid for child in multiprocessing.active_children()], flush=True)
-        collect({NAME!r}, Path({str(path)!r}), episodes=4, rows=60, processes=2, report=say)
+        def say(done, total, what):
+            print(done, *[child.pid for child in multiprocessing.active_children()], flush=True)
+        collect({NAME!r}, Path({str(mine)!r}), episodes=4, rows=60, processes=2, report=say)
     """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as command:
         for line in command.stdout:
@@ -149,10 +161,10 @@ def test_a_killed_command_loses_only_what_was_in_flight_and_leaves_no_process(tm
     while any(is_running(worker) for worker in workers):
         assert time.monotonic() < deadline, "a process outlived the command that started it"
         time.sleep(0.05)
-    reported = []
-    collect(NAME, path, episodes=4, rows=60, processes=1, report=reported.append)
-    assert reported[0].done >= done
-    assert (members(path), members(tmp_path / "mine-val.npz")) == reference
+    reports = Reports()
+    collect_here(NAME, mine, episodes=4, rows=60, report=reports)
+    assert reports.calls[0][0] >= done
+    assert both(mine) == reference
     assert sorted(each.name for each in tmp_path.iterdir()) == ["mine-val.npz", "mine.npz"]
 
 
@@ -176,7 +188,7 @@ def test_an_environment_that_cannot_be_made_is_one_line(tmp_path):
 
 
 def test_ants_are_collected_with_an_expert_of_a_file(tmp_path):
-    save_expert(random_expert(), tmp_path / "walker")
+    save_expert(random_expert(), tmp_path / "walker")  # of which a process gets a copy
     path = tmp_path / "ant.npz"
     collect("antmaze-medium-navigate-v0", path, episodes=1, rows=20, processes=1, experts=[tmp_path / "walker"])
     arrays = read(path)
@@ -197,7 +209,7 @@ def test_an_existing_file_is_refused_and_left_alone(tmp_path, existing):
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("antmaze-x-navigate-v0", {}, "cannot collect 'antmaze-x-navigate-v0'; it must be one of"),
+        ("antmaze-x-navigate-v0", {}, "unknown dataset of OGBench 'antmaze-x-navigate-v0'; did you mean antmaze-"),
         (NAME, {"episodes": 0}, "episodes is 0; it must be at least 1"),
         (NAME, {"seed": -1}, "seed is -1; it must be at least 0"),
         (NAME, {"processes": 0}, "processes is 0; it must be at least 1"),
@@ -214,7 +226,7 @@ def test_what_cannot_be_collected_is_refused_before_anything_is_written(tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-WALKER, DRIBBLER = random_expert(), random_expert("ogbench-ball", 42)
+WALKER, DRIBBLER = random_expert(), random_expert((42, 8), input="ogbench-ball")
 
 
 @pytest.mark.parametrize(
@@ -223,7 +235,7 @@ WALKER, DRIBBLER = random_expert(), random_expert("ogbench-ball", 42)
         (NAME, [WALKER], "is collected by an oracle of OGBench; leave --expert out"),
         ("antmaze-large-navigate-v0", [WALKER, WALKER], "2 experts were given; antmaze-large-navigate-v0 needs one"),
         ("antmaze-large-navigate-v0", [DRIBBLER], "input is ogbench-ball; .* observation or ogbench-direction"),
-        ("antmaze-large-navigate-v0", [random_expert(input_size=30)], "takes 30 numbers .* needs 29 and 8"),
+        ("antmaze-large-navigate-v0", [random_expert((30, 8))], "takes 30 numbers .* needs 29 and 8"),
         ("humanoidmaze-medium-stitch-v0", [WALKER], "takes 29 numbers .* needs 69 and 21"),
         ("antsoccer-arena-navigate-v0", [DRIBBLER], "needs one that walks and perhaps one with input ogbench-ball"),
         ("antsoccer-arena-navigate-v0", [WALKER, DRIBBLER, DRIBBLER], "3 experts were given"),
@@ -239,27 +251,23 @@ def test_experts_that_fit_are_taken():
     check_experts("antsoccer-arena-stitch-v0", RECIPES["antsoccer-arena-stitch-v0"], [WALKER])
     check_experts(NAME, RECIPES[NAME], [])
     humanoid = "visual-humanoidmaze-large-navigate-v0"
-    check_experts(humanoid, RECIPES[humanoid], [random_expert("observation", 69, 21)])
+    check_experts(humanoid, RECIPES[humanoid], [random_expert((69, 21), input="observation")])
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_collected(tmp_path):
     (tmp_path / "file").write_text("")
-    reported = []
+    reports = Reports()
     with pytest.raises((InputError, OSError)):
-        collect(NAME, tmp_path / "file" / "mine.npz", episodes=1, report=reported.append)
-    assert reported == []
+        collect(NAME, tmp_path / "file" / "mine.npz", episodes=1, report=reports)
+    assert reports.calls == []
 
 
-def test_every_state_based_maze_is_a_task_of_ogbench():
-    from drol.tasks.ogbench.names import task_names
-
-    known = task_names()
-    for name in COLLECTABLE:
-        if name.startswith(("pointmaze", "antmaze", "humanoidmaze")):
-            assert name.replace("-v0", "-singletask-v0") in known
+def test_every_dataset_that_can_be_collected_has_a_task():
+    assert {name.replace("-v0", "-singletask-v0") for name in COLLECTABLE} <= all_names().keys()
 
 
 def test_the_processes_import_no_jax():
-    code = "import sys, drol.tasks.ogbench.collecting.worker, drol.tasks.ogbench.collecting.mazes, drol.tasks.ogbench.collecting.soccer, "
-    code += "drol.tasks.ogbench.collecting.manipulation, drol.tasks.ogbench.collecting.collect, drol.cli.data.collect; sys.exit('jax' in sys.modules)"
+    folder = "drol.tasks.ogbench.collecting"
+    modules = [f"{folder}.{name}" for name in ("worker", "mazes", "soccer", "manipulation", "collect")]
+    code = f"import sys, {', '.join(modules)}, drol.cli.data.collect; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

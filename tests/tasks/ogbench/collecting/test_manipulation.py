@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from drol.tasks.ogbench.collecting import manipulation as collect_manipulation
+from drol.tasks.ogbench.collecting import manipulation
 from drol.tasks.ogbench.collecting.collect import collect
-from drol.tasks.ogbench.collecting.manipulation import is_healthy, make_oracles, make_table, play
+from drol.tasks.ogbench.collecting.manipulation import is_healthy, make_oracles, make_table, play_table
 from drol.tasks.ogbench.collecting.recipes import RECIPES
 from drol.tasks.ogbench.environment import make_ogbench
 
@@ -32,7 +32,7 @@ def table(request):
 def test_a_trajectory_has_ogbenchs_fields_and_depends_on_its_seed_alone(table, kind):
     name, environment = table
     recipe = dataclasses.replace(RECIPES[f"{name}-{kind}-v0"], rows=12)
-    first, second, again = (play(environment, seed_of(number), recipe) for number in (0, 1, 0))
+    first, second, again = (play_table(environment, seed_of(number), recipe) for number in (0, 1, 0))
     for key in first:
         np.testing.assert_array_equal(first[key], again[key], err_msg=key)
     assert not np.array_equal(first["observations"], second["observations"])
@@ -52,7 +52,7 @@ def test_a_reached_target_is_followed_by_another(table, monkeypatch):
     name, environment = table
     set_new_target, calls = environment.set_new_target, []
     monkeypatch.setattr(environment, "set_new_target", lambda **given: calls.append(given) or set_new_target(**given))
-    play(environment, seed_of(0), dataclasses.replace(RECIPES[f"{name}-play-v0"], rows=150))
+    play_table(environment, seed_of(0), dataclasses.replace(RECIPES[f"{name}-play-v0"], rows=150))
     targets = [given for given in calls if "p_stack" in given]
     assert targets
     assert targets[0]["p_stack"] == (0.0 if name == "cube-single" else 0.5)
@@ -69,7 +69,7 @@ def test_oracles_have_the_noise_of_the_recipe(table):
 def test_the_share_of_random_actions_is_that_of_the_recipe(table):
     name, environment = table
     recipe = dataclasses.replace(RECIPES[f"{name}-noisy-v0"], rows=40, noise=0.0, random_actions=1.0)
-    actions = play(environment, seed_of(0), recipe)["actions"]
+    actions = play_table(environment, seed_of(0), recipe)["actions"]
     assert abs(actions.mean()) < 0.2
     assert abs(actions.std() - 1 / np.sqrt(3)) < 0.1
 
@@ -97,19 +97,19 @@ def test_a_cube_out_of_sight_is_unhealthy(place, healthy):
 
 def test_unhealthy_trajectories_are_collected_again(monkeypatch):
     answers = [{"qpos": qpos_with_cube((0.4, y, 0.02))} for y in (0.5, 0.4, 0.1)]
-    monkeypatch.setattr(collect_manipulation, "attempt", lambda *_: answers.pop(0))
-    assert play(None, seed_of(0), RECIPES["scene-play-v0"])["qpos"][0, 15] == 0.1
-    monkeypatch.setattr(collect_manipulation, "attempt", lambda *_: {"qpos": qpos_with_cube((0.4, 0.5, 0.02))})
+    monkeypatch.setattr(manipulation, "attempt", lambda *_: answers.pop(0))
+    assert play_table(None, seed_of(0), RECIPES["scene-play-v0"])["qpos"][0, 15] == 0.1
+    monkeypatch.setattr(manipulation, "attempt", lambda *_: {"qpos": qpos_with_cube((0.4, 0.5, 0.02))})
     with pytest.raises(RuntimeError, match="100 of 100 attempts"):
-        play(None, seed_of(0), RECIPES["scene-play-v0"])
+        play_table(None, seed_of(0), RECIPES["scene-play-v0"])
 
 
 @pytest.mark.filterwarnings("ignore:.*precision lowered.*")  # of the bounds of its action space
-def test_the_file_is_one_that_ogbench_loads_and_rewards(tmp_path):
+def test_the_file_is_one_that_ogbench_loads_and_rewards(tmp_path, collect_here):
     import ogbench
 
     path = tmp_path / "scene-play-v0.npz"
-    collect("scene-play-v0", path, episodes=2, rows=15, processes=1)
+    collect_here("scene-play-v0", path, episodes=2, rows=15)
     train, validation = ogbench.make_env_and_datasets(
         "scene-play-singletask-task1-v0",
         dataset_path=str(path),

@@ -2,9 +2,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from random_experts import random_expert
 
-from drol.tasks.experts import Expert
-from drol.tasks.ogbench.collecting.mazes import cells_at_distance, free_cells, is_hallway, is_upside_down, walk
+from drol.tasks.ogbench.collecting.mazes import cells_at_distance, free_cells, is_hallway, is_upside_down, play_maze
 from drol.tasks.ogbench.collecting.recipes import RECIPES
 from drol.tasks.ogbench.environment import make_ogbench
 from drol.tasks.ogbench.names import EMBEDDED
@@ -27,12 +27,6 @@ def seed_of(number, seed=0):
 
 def short(name, rows):
     return dataclasses.replace(RECIPES[name], rows=rows)
-
-
-def random_expert(input_size, action_size, seed=0):
-    generator = np.random.default_rng(seed)
-    kernel = generator.normal(size=(input_size, action_size)).astype(np.float32) / 5
-    return Expert((kernel,), (np.zeros(action_size, np.float32),), "relu", "tanh", "ogbench-direction")
 
 
 @pytest.fixture(scope="module")
@@ -73,19 +67,19 @@ def test_the_shipped_trajectories_are_those_that_the_command_collects(environmen
     assert len(validation["observations"]) == 10 * 1001
     # In this order: a trajectory depends on its number alone, not on those collected before it.
     for number in (1, 0, 99):
-        assert_equal_rows(walk(environment, seed_of(number), RECIPES[NAME]), train, number)
-    assert_equal_rows(walk(environment, seed_of(100), RECIPES[NAME]), validation, 0)
+        assert_equal_rows(play_maze(environment, seed_of(number), RECIPES[NAME]), train, number)
+    assert_equal_rows(play_maze(environment, seed_of(100), RECIPES[NAME]), validation, 0)
 
 
 def test_another_seed_is_another_trajectory(environment, embedded):
-    other = walk(environment, seed_of(0, seed=1), RECIPES[NAME])
+    other = play_maze(environment, seed_of(0, seed=1), RECIPES[NAME])
     assert not np.array_equal(other["observations"], embedded[0]["observations"][:1001])
 
 
 def test_to_stitch_is_to_walk_to_one_place_four_cells_away_and_stay(environment):
     maze = environment.unwrapped
     for number in range(3):
-        trajectory = walk(environment, seed_of(number), RECIPES["pointmaze-medium-stitch-v0"])
+        trajectory = play_maze(environment, seed_of(number), RECIPES["pointmaze-medium-stitch-v0"])
         assert len(trajectory["terminals"]) == 201
         start, end = (maze.xy_to_ij(trajectory["qpos"][row]) for row in (0, -1))
         goal = maze.xy_to_ij(maze.cur_goal_xy)
@@ -95,7 +89,7 @@ def test_to_stitch_is_to_walk_to_one_place_four_cells_away_and_stay(environment)
 
 def test_to_explore_is_to_hold_a_direction_for_ten_steps(environment):
     recipe = dataclasses.replace(RECIPES[NAME], kind="explore", rows=40, noise=0.0)
-    actions = walk(environment, seed_of(0), recipe)["actions"].reshape(4, 10, 2)
+    actions = play_maze(environment, seed_of(0), recipe)["actions"].reshape(4, 10, 2)
     np.testing.assert_array_equal(actions, np.broadcast_to(actions[:, :1], actions.shape))
     assert len(np.unique(actions[:, 0], axis=0)) == 4
     np.testing.assert_allclose(np.linalg.norm(actions, axis=-1), 1, atol=1e-5)
@@ -103,7 +97,7 @@ def test_to_explore_is_to_hold_a_direction_for_ten_steps(environment):
 
 def test_the_noise_has_the_level_of_the_recipe(environment):
     quiet, loud = (
-        walk(environment, seed_of(0), dataclasses.replace(RECIPES[NAME], kind="explore", rows=2, noise=noise))
+        play_maze(environment, seed_of(0), dataclasses.replace(RECIPES[NAME], kind="explore", rows=2, noise=noise))
         for noise in (0.0, 0.5)
     )
     np.testing.assert_array_equal(quiet["observations"][0], loud["observations"][0])
@@ -114,8 +108,8 @@ def test_the_noise_has_the_level_of_the_recipe(environment):
     "name", ["antmaze-medium-navigate-v0", "antmaze-medium-stitch-v0", "antmaze-medium-explore-v0"]
 )
 def test_an_ant_follows_its_expert_and_depends_on_its_seed_alone(ant_maze, name):
-    expert, recipe = random_expert(29, 8), short(name, 30)
-    first, second, again = (walk(ant_maze, seed_of(number), recipe, expert) for number in (0, 1, 0))
+    expert, recipe = random_expert((29, 8)), short(name, 30)
+    first, second, again = (play_maze(ant_maze, seed_of(number), recipe, expert) for number in (0, 1, 0))
     for key in first:
         np.testing.assert_array_equal(first[key], again[key], err_msg=key)
     assert not np.array_equal(first["observations"], second["observations"])
@@ -138,14 +132,16 @@ def test_an_ant_that_has_flipped_over_ends_its_episode(ant_maze, monkeypatch):
         return step(action)
 
     monkeypatch.setattr(maze, "step", flip_at_the_fifth)
-    trajectory = walk(ant_maze, seed_of(0), short("antmaze-medium-navigate-v0", 30), random_expert(29, 8))
+    trajectory = play_maze(ant_maze, seed_of(0), short("antmaze-medium-navigate-v0", 30), random_expert((29, 8)))
     assert list(np.flatnonzero(trajectory["terminals"])) == [5]
     assert [is_upside_down(qpos) for qpos in trajectory["qpos"][[0, 3, 5]]] == [False, False, True]
 
 
 def test_a_humanoid_is_collected_with_an_expert():
     environment = make_ogbench("humanoidmaze-medium-v0")
-    trajectory = walk(environment, seed_of(0), short("humanoidmaze-medium-navigate-v0", 5), random_expert(69, 21))
+    trajectory = play_maze(
+        environment, seed_of(0), short("humanoidmaze-medium-navigate-v0", 5), random_expert((69, 21))
+    )
     environment.close()
     assert trajectory["observations"].shape == (5, 69)
     assert trajectory["actions"].shape == (5, 21)

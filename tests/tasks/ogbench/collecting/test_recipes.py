@@ -2,7 +2,7 @@ import gymnasium
 import pytest
 
 from drol.errors import InputError
-from drol.tasks.ogbench.collecting.recipes import COLLECTABLE, RECIPES, find_recipe
+from drol.tasks.ogbench.collecting.recipes import COLLECTABLE, HELP, RECIPES, find_recipe
 
 
 def test_every_environment_is_one_of_ogbench():
@@ -17,7 +17,7 @@ def test_names_are_those_of_the_environment_with_the_kind_of_data():
 
 
 @pytest.mark.parametrize(
-    ("name", "episodes", "rows", "noise", "random_actions"),
+    ("name", "trajectories", "rows", "noise", "random_actions"),
     [
         ("pointmaze-medium-navigate-v0", 1000, 1001, 0.5, 0.0),
         ("pointmaze-giant-navigate-v0", 500, 2001, 0.5, 0.0),
@@ -30,10 +30,10 @@ def test_names_are_those_of_the_environment_with_the_kind_of_data():
         ("visual-puzzle-4x6-noisy-v0", 5000, 1001, 0.1, 0.2),
     ],
 )
-def test_sizes_and_noise_are_those_of_ogbench(name, episodes, rows, noise, random_actions):
+def test_sizes_and_noise_are_those_of_ogbench(name, trajectories, rows, noise, random_actions):
     recipe = RECIPES[name]
-    assert (recipe.episodes, recipe.rows, recipe.noise, recipe.random_actions) == (
-        episodes,
+    assert (recipe.trajectories, recipe.rows, recipe.noise, recipe.random_actions) == (
+        trajectories,
         rows,
         noise,
         random_actions,
@@ -49,6 +49,12 @@ def test_bodies_with_legs_need_an_expert_and_nothing_else_does():
 def test_an_unknown_name_is_answered_with_the_nearest():
     with pytest.raises(InputError) as caught:
         find_recipe("cube-singel-play-v0")
-    message = str(caught.value)
-    assert message.startswith(f"cannot collect 'cube-singel-play-v0'; it must be one of the {len(COLLECTABLE)} names")
-    assert message.endswith("the nearest is cube-single-play-v0")
+    assert str(caught.value) == (
+        "unknown dataset of OGBench 'cube-singel-play-v0'; did you mean cube-single-play-v0? "
+        "`drol data collect --help` names all that can be collected"
+    )
+
+
+def test_the_help_names_all_of_them():
+    for name in COLLECTABLE:
+        assert f"{name} " in HELP or f"{name}\n" in HELP

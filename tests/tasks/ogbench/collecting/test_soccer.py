@@ -2,19 +2,13 @@ import dataclasses
 
 import numpy as np
 import pytest
+from random_experts import random_expert
 
-from drol.tasks.experts import Expert
 from drol.tasks.ogbench.collecting.recipes import RECIPES
 from drol.tasks.ogbench.collecting.soccer import is_stuck, next_place, place_to_run_to, play_soccer
 from drol.tasks.ogbench.environment import make_ogbench
 
-
-def random_expert(input, input_size):
-    kernel = np.random.default_rng(input_size).normal(size=(input_size, 8)).astype(np.float32) / 5
-    return Expert((kernel,), (np.zeros(8, np.float32),), "relu", "tanh", input)
-
-
-WALKER, DRIBBLER = random_expert("ogbench-direction", 29), random_expert("ogbench-ball", 42)
+WALKER, DRIBBLER = random_expert((29, 8)), random_expert((42, 8), input="ogbench-ball")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +45,7 @@ def test_stitched_trajectories_walk_or_start_at_the_ball(arena):
 
 def test_an_expert_that_sees_the_observation_needs_nothing_else(arena):
     recipe = dataclasses.replace(RECIPES["antsoccer-arena-navigate-v0"], rows=3)
-    own = random_expert("observation", 42)
+    own = random_expert((42, 8), input="observation")
     assert play_soccer(arena, np.random.SeedSequence((0, 0)), recipe, own, None)["actions"].shape == (3, 8)
 
 

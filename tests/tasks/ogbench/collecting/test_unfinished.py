@@ -1,5 +1,6 @@
 import io
 import json
+import os
 import zipfile
 
 import numpy as np
@@ -8,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drol.errors import InputError
-from drol.tasks.ogbench.collecting import unfinished as collect_files
-from drol.tasks.ogbench.collecting.unfinished import Parts, write_joined
+from drol.tasks.ogbench.collecting import unfinished
+from drol.tasks.ogbench.collecting.unfinished import UnfinishedCollection, write_joined
 
 COLLECTION = {"name": "pointmaze-medium-navigate-v0", "seed": 0}
 
@@ -32,7 +33,7 @@ def trajectory(rows, seed=0, buttons=False, picture=False):
 
 @pytest.fixture
 def parts(tmp_path):
-    parts = Parts(tmp_path / "mine.parts")
+    parts = UnfinishedCollection(tmp_path / "mine.parts")
     parts.folder.mkdir()
     return parts
 
@@ -41,7 +42,7 @@ def parts(tmp_path):
 @given(st.lists(st.integers(2, 9), min_size=1, max_size=6), st.booleans(), st.booleans())
 def test_joined_parts_are_the_bytes_that_numpy_would_write(tmp_path_factory, lengths, buttons, picture):
     folder = tmp_path_factory.mktemp("join")
-    parts = Parts(folder)
+    parts = UnfinishedCollection(folder)
     trajectories = [trajectory(rows, seed, buttons, picture) for seed, rows in enumerate(lengths)]
     for number, each in enumerate(trajectories):
         parts.write(number, each)
@@ -73,7 +74,7 @@ def test_finished_trajectories_are_those_that_are_whole(parts):
 @settings(deadline=None, max_examples=25)
 @given(st.data())
 def test_no_cut_or_flipped_bit_is_taken_for_a_trajectory(tmp_path_factory, data):
-    parts = Parts(tmp_path_factory.mktemp("cut"))
+    parts = UnfinishedCollection(tmp_path_factory.mktemp("cut"))
     whole = trajectory(5)
     parts.write(0, whole)
     content = bytearray(parts.path(0).read_bytes())
@@ -118,7 +119,7 @@ def test_a_disk_that_is_full_leaves_no_half_file(parts, tmp_path, monkeypatch):
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(collect_files.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         parts.join({tmp_path / "mine.npz": [0]})
     assert [path.name for path in tmp_path.iterdir()] == ["mine.parts"]
@@ -138,7 +139,7 @@ def test_a_kill_between_the_two_files_is_made_good(parts, tmp_path, monkeypatch)
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(collect_files, "sync_folder", kill)
+        patch.setattr(unfinished, "sync_folder", kill)
         with pytest.raises(Killed):
             parts.join(targets)
     assert (tmp_path / "mine.npz").exists()

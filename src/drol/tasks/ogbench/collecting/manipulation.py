@@ -1,4 +1,4 @@
-"""An arm that plays with what lies on OGBench's tables, by the oracles of its package.
+"""Episodes of an arm at OGBench's tables, by the oracles of its package.
 
 `play`: each target is reached by a plan with smooth noise. `noisy`: by a closed loop; the noise level is drawn for
 each trajectory, and a share of the actions is random. When a target is reached the environment draws the next one.
@@ -24,7 +24,7 @@ ATTEMPTS = 100  # at a healthy trajectory
 
 
 def make_table(recipe: Recipe) -> Any:
-    """An environment that draws random scenes and targets and does not end when one is reached."""
+    """Make an environment that draws random scenes and targets and does not end when one is reached."""
     import gymnasium
     import ogbench  # noqa: F401 (registers the environments)
 
@@ -34,7 +34,7 @@ def make_table(recipe: Recipe) -> Any:
 
 
 def make_oracles(environment: Any, recipe: Recipe) -> dict[str, Any]:
-    """An oracle for each kind of target."""
+    """Make an oracle for each kind of target."""
     from ogbench.manipspace.oracles.markov.button_markov import ButtonMarkovOracle
     from ogbench.manipspace.oracles.markov.cube_markov import CubeMarkovOracle
     from ogbench.manipspace.oracles.markov.drawer_markov import DrawerMarkovOracle
@@ -64,8 +64,8 @@ def make_oracles(environment: Any, recipe: Recipe) -> dict[str, Any]:
     return {target: oracle(env=environment, **settings, **extra.get(target, {})) for target, oracle in oracles.items()}
 
 
-def play(environment: Any, seed: np.random.SeedSequence, recipe: Recipe) -> dict[str, np.ndarray]:
-    """One healthy trajectory; it depends on its seed alone, unhealthy ones are thrown away and tried again."""
+def play_table(environment: Any, seed: np.random.SeedSequence, recipe: Recipe) -> dict[str, np.ndarray]:
+    """Play episodes until one is healthy and return its trajectory, which depends on the seed alone."""
     generator = seed_everything(seed)
     for _ in range(ATTEMPTS):
         arrays = attempt(environment, generator, recipe)
@@ -75,6 +75,7 @@ def play(environment: Any, seed: np.random.SeedSequence, recipe: Recipe) -> dict
 
 
 def attempt(environment: Any, generator: np.random.Generator, recipe: Recipe) -> dict[str, np.ndarray]:
+    """Play one episode and return its trajectory."""
     oracles = make_oracles(environment, recipe)
     stacking = generator.uniform(*STACKING.get(environment._env_type, (0.5, 0.5)))
     noise = generator.uniform(0, recipe.noise) * NOISE_OF_ACTION if recipe.kind == "noisy" else None
@@ -102,7 +103,7 @@ def attempt(environment: Any, generator: np.random.Generator, recipe: Recipe) ->
 
 
 def is_healthy(qpos: np.ndarray) -> bool:
-    """Whether the scene's cube was always in view or in the drawer, so that goal pictures are clear."""
+    """Return whether the scene's cube was always in view or in the drawer, so that goal pictures are clear."""
     y, z = qpos[:, 15], qpos[:, 16]
     too_far_right = y >= 0.29
     left_of_the_table = (y <= -0.3) & ((z < 0.06) | (z > 0.08))  # inside the drawer the cube lies between these heights

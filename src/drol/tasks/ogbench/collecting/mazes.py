@@ -1,8 +1,8 @@
-"""Walks through OGBench's mazes, and an ant with a ball.
+"""Episodes in OGBench's mazes.
 
 `navigate`: from a random cell to a random goal along OGBench's oracle sub-goals, then to the next goal.
 `stitch`: to one goal that is four cells away. `explore`: in a random direction, another one every ten steps.
-A point walks in the direction itself; a body with legs needs an expert that turns a direction into an action.
+A point moves in the direction itself; a body with legs needs an expert that turns a direction into an action.
 """
 
 from typing import Any
@@ -17,10 +17,10 @@ STITCH_DISTANCE = 4  # cells
 EXPLORE_STEPS = 10  # in one direction
 
 
-def walk(
+def play_maze(
     environment: Any, seed: np.random.SeedSequence, recipe: Recipe, expert: Expert | None = None
 ) -> dict[str, np.ndarray]:
-    """One trajectory; it depends on its seed alone, not on those before it."""
+    """Play one episode and return its trajectory, which depends on the seed alone, not on episodes before it."""
     generator = seed_everything(seed)
     maze = environment.unwrapped
     cells = free_cells(maze.maze_map)
@@ -43,7 +43,7 @@ def walk(
             direction = direction_to(position, maze.get_oracle_subgoal(position, maze.cur_goal_xy)[0])
         elif step % EXPLORE_STEPS == 0:
             direction = direction_to(np.zeros(2), generator.normal(size=2))
-        action = direction if expert is None else expert.walk(maze.get_ob(ob_type="states"), direction)
+        action = direction if expert is None else expert.walking_action(maze.get_ob(ob_type="states"), direction)
         action = np.clip(action + generator.normal(0, recipe.noise, len(action)), -1, 1)
         last = step == recipe.rows - 1 or (recipe.body == "ant" and is_upside_down(maze.data.qpos))
         # The inner environment: the wrapper's time limit is not that of a trajectory.
@@ -58,13 +58,13 @@ def walk(
 
 
 def direction_to(position: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """A vector of length 1."""
+    """Return the direction from a position to a target, a vector of length 1."""
     difference = np.asarray(target) - position
     return difference / (np.linalg.norm(difference) + 1e-6)
 
 
 def is_upside_down(qpos: np.ndarray) -> bool:
-    """Whether the torso's own up points down: the z-z entry of the rotation of its quaternion, 1 - 2 (x^2 + y^2)."""
+    """Return whether the torso's up axis points down: 1 - 2 (x^2 + y^2) < 0, the z-z entry of its rotation."""
     w, x, y, z = qpos[3:7]
     return (x * x + y * y) > (w * w + z * z)
 
@@ -74,14 +74,14 @@ def free_cells(maze_map: np.ndarray) -> list[tuple[int, int]]:
 
 
 def is_hallway(maze_map: np.ndarray, row: int, column: int) -> bool:
-    """Whether a cell only connects two opposite neighbours."""
+    """Return whether a cell only connects two opposite neighbours."""
     above, below = maze_map[row - 1, column], maze_map[row + 1, column]
     left, right = maze_map[row, column - 1], maze_map[row, column + 1]
     return (above == below == 0 and left == right == 1) or (left == right == 0 and above == below == 1)
 
 
 def cells_at_distance(maze_map: np.ndarray, start: tuple[int, int], distance: int) -> list[tuple[int, int]]:
-    """The free cells that are exactly so many steps away, in the order of the map."""
+    """Return the free cells that are exactly so many steps away, in the order of the map."""
     free = set(free_cells(maze_map))
     seen = frontier = {start}
     for _ in range(distance):

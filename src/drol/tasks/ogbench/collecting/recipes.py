@@ -1,21 +1,21 @@
 """How OGBench collected each of its datasets: environment, kind of data, number of trajectories, noise."""
 
-import difflib
 from dataclasses import dataclass
 
-from drol.errors import InputError
+from drol.errors import unknown_name
+from drol.tasks.source import wrap_names
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One dataset."""
+    """How one dataset is collected."""
 
     environment: str  # the id of the environment
     kind: str  # navigate, stitch or explore in mazes, play or noisy on tables
     body: str  # point, ant or humanoid; soccer for an ant with a ball; arm
-    episodes: int  # trajectories of OGBench's own file
+    trajectories: int  # of OGBench's own file
     rows: int  # of a trajectory: its transitions and the final observation
-    noise: float  # standard deviation on the action; of an arm, see collect_manipulation.py
+    noise: float  # standard deviation on the action; of an arm, see manipulation.py
     random_actions: float = 0.0  # share of actions that are drawn at random
 
     @property
@@ -61,18 +61,19 @@ TABLES = {  # environment: trajectories, share of random actions in noisy data
 
 
 def make_recipes() -> dict[str, Recipe]:
+    """Return the recipe of every dataset, by its name."""
     recipes = {}
-    for body, environments, mazes, kind, episodes, rows in MAZES:
+    for body, environments, mazes, kind, trajectories, rows in MAZES:
         noise = EXPLORE_NOISE if kind == "explore" else BODY_NOISE[body]
         for environment in environments:
             for maze in mazes:
-                recipe = Recipe(f"{environment}-{maze}-v0", kind, body, episodes, rows, noise)
+                recipe = Recipe(f"{environment}-{maze}-v0", kind, body, trajectories, rows, noise)
                 recipes[f"{environment}-{maze}-{kind}-v0"] = recipe
-    for table, (episodes, random_actions) in TABLES.items():
+    for table, (trajectories, random_actions) in TABLES.items():
         for environment in (table, f"visual-{table}"):
             for kind in ("play", "noisy"):
                 share = random_actions if kind == "noisy" else 0.0
-                recipe = Recipe(f"{environment}-v0", kind, "arm", episodes, 1001, ARM_NOISE, share)
+                recipe = Recipe(f"{environment}-v0", kind, "arm", trajectories, 1001, ARM_NOISE, share)
                 recipes[f"{environment}-{kind}-v0"] = recipe
     return recipes
 
@@ -82,10 +83,18 @@ COLLECTABLE = tuple(RECIPES)
 
 
 def find_recipe(dataset_name: str) -> Recipe:
+    """Return the recipe of a dataset."""
     if dataset_name not in RECIPES:
-        nearest = difflib.get_close_matches(dataset_name, COLLECTABLE, 1, cutoff=0)[0]
-        raise InputError(
-            f"cannot collect {dataset_name!r}; it must be one of the {len(COLLECTABLE)} names that "
-            f"`drol data collect --help` lists; the nearest is {nearest}"
-        )
+        advice = "`drol data collect --help` names all that can be collected"
+        raise unknown_name("dataset of OGBench", dataset_name, RECIPES, advice)
     return RECIPES[dataset_name]
+
+
+FAMILIES = ("pointmaze", "cube", "scene", "puzzle", "antmaze", "humanoidmaze", "antsoccer", "visual")
+HELP = f"""OGBench (.npz):
+{chr(10).join(wrap_names(name for name in RECIPES if name.startswith(family)) for family in FAMILIES)}
+Mazes of points and all tables are collected by the oracles of the ogbench package. Bodies with legs need --expert, a
+policy folder that `drol data expert --help` explains; an ant that has flipped over ends its episode. Antsoccer takes
+--expert twice: one that walks and one with input ogbench-ball that dribbles; without it the walker pushes the ball.
+A tenth as many trajectories more are collected for validation. Finished ones are kept in NAME.parts; after an
+interruption the same command goes on."""

@@ -1,4 +1,4 @@
-"""An ant with a ball.
+"""Episodes of an ant with a ball.
 
 `navigate`: walk to the ball, dribble it to a random goal, then to the next one. `stitch`: either only walk to a goal,
 or only dribble from where the ball is. One expert walks (input ogbench-direction), another dribbles (ogbench-ball);
@@ -24,7 +24,7 @@ BEHIND = 1.0  # of the ball, as seen from the goal: where a walker without a dri
 def play_soccer(
     environment: Any, seed: np.random.SeedSequence, recipe: Recipe, walker: Expert, dribbler: Expert | None
 ) -> dict[str, np.ndarray]:
-    """One trajectory; it depends on its seed alone."""
+    """Play one episode and return its trajectory, which depends on the seed alone."""
     generator = seed_everything(seed)
     maze = environment.unwrapped
     cells = free_cells(maze.maze_map)
@@ -54,7 +54,7 @@ def play_soccer(
         elif dribbler is None:
             action = walk_towards(maze, walker, observation, place_to_run_to(ant, ball, next_place(maze, ball, goal)))
         else:
-            action = dribbler.dribble(observation, ball - ant, next_place(maze, ball, goal) - ball)
+            action = dribbler.dribbling_action(observation, ball - ant, next_place(maze, ball, goal) - ball)
         action = np.clip(action + generator.normal(0, recipe.noise, len(action)), -1, 1)
         last = step == recipe.rows - 1 or is_upside_down(maze.data.qpos)
         next_observation, _, _, _, info = maze.step(action)
@@ -68,7 +68,7 @@ def play_soccer(
 
 
 def is_stuck(positions: list[np.ndarray]) -> bool:
-    """Whether the ant stayed within a small disc for long."""
+    """Return whether the ant stayed within a small disc for long."""
     if len(positions) <= STUCK_STEPS + 1:
         return False
     recent = np.asarray(positions[-STUCK_STEPS - 1 : -1])
@@ -76,17 +76,18 @@ def is_stuck(positions: list[np.ndarray]) -> bool:
 
 
 def walk_towards(maze: Any, walker: Expert, observation: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return the action of an ant that shall walk to a target, around walls if there are any."""
     ant = observation[:2]
     if maze._maze_type != "arena":  # there are walls
         target, _ = maze.get_oracle_subgoal(ant, target)
     if walker.input == "observation":
         return walker(observation)
     own = np.concatenate([observation[:15], observation[22:36]])  # positions and velocities of the ant without the ball
-    return walker.walk(own, direction_to(ant, target))
+    return walker.walking_action(own, direction_to(ant, target))
 
 
 def next_place(maze: Any, ball: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """Where the ball has to go next."""
+    """Return where the ball has to go next."""
     if maze._maze_type != "arena":
         return maze.get_oracle_subgoal(ball, goal)[0]
     distance = np.linalg.norm(goal - ball)
@@ -94,7 +95,7 @@ def next_place(maze: Any, ball: np.ndarray, goal: np.ndarray) -> np.ndarray:
 
 
 def place_to_run_to(ant: np.ndarray, ball: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """The ball itself if the ant is behind it; else a place behind it."""
+    """Return a place beyond the ball if the ant is behind it, else a place behind the ball."""
     forward = direction_to(ball, goal)
     is_behind = float(np.dot(direction_to(ant, ball), forward)) > 0.8
     return ball + forward if is_behind else ball - BEHIND * forward

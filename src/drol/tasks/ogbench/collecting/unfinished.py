@@ -4,14 +4,13 @@
 at any moment costs the trajectories in flight and nothing else.
 """
 
-import fcntl
+import contextlib
 import io
 import json
 import os
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,43 +18,45 @@ import numpy as np
 
 from drol.data.files.npz import read_npz
 from drol.errors import InputError
+from drol.storage import exclusive, sync_folder, write_whole
 
 COLLECTION, LOCK, JOINING = "collection.json", ".lock", "joining"
 REQUIRED = ("observations", "actions", "terminals", "qpos", "qvel")
 OPTIONAL = ("button_states",)
 
 
-class Parts:
+def unfinished_folder(path: Path) -> Path:
+    """Return the folder of the finished trajectories of a file until all are there."""
+    return path.with_name(f"{path.stem}.parts")
+
+
+class UnfinishedCollection:
     """The folder of an unfinished collection."""
 
     def __init__(self, folder: Path):
         self.folder = folder
 
     def path(self, number: int) -> Path:
+        """Return the file of a trajectory."""
         return self.folder / f"{number:06d}.npz"
 
-    @contextmanager
+    @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder for one command; it is made if need be."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = (self.folder / LOCK).open("a+")
-        except OSError as error:
-            raise InputError(f"cannot write to {self.folder} ({error.strerror}); choose another --out") from error
-        with lock:
+        """Hold the folder for one command; it is made if it is not there."""
+        with contextlib.ExitStack() as stack:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self.folder.mkdir(parents=True, exist_ok=True)
+                refusal = f"another process is collecting into {self.folder}; wait or choose another --out"
+                stack.enter_context(exclusive(self.folder / LOCK, refusal))
             except OSError as error:
-                raise InputError(
-                    f"another process is collecting into {self.folder}; wait or choose another --out"
-                ) from error
+                raise InputError(f"cannot write to {self.folder} ({error.strerror}); choose another --out") from error
             yield
 
     def claim(self, collection: Mapping[str, Any]) -> None:
-        """Say what is collected here; a folder that says something else is refused."""
+        """Record what is collected here; refuse a folder that holds something else."""
         path = self.folder / COLLECTION
         if not path.exists():
-            write_whole(path, json.dumps(collection, indent=2).encode())
+            write_whole(path, json.dumps(collection, indent=2))
             return
         try:
             found = json.loads(path.read_bytes())
@@ -71,7 +72,7 @@ class Parts:
                 )
 
     def finished(self, total: int) -> tuple[dict[int, int], list[str]]:
-        """The rows of each trajectory that is whole; one that is damaged is deleted and named."""
+        """Return the rows of each trajectory that is whole, and the names of damaged ones, which are deleted."""
         rows, damaged = {}, []
         for path in sorted(self.folder.glob("*.npz")):
             if not path.stem.isdigit() or int(path.stem) >= total:
@@ -86,6 +87,7 @@ class Parts:
         return rows, damaged
 
     def write(self, number: int, trajectory: Mapping[str, np.ndarray]) -> None:
+        """Write a finished trajectory."""
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **trajectory)  # pyright: ignore[reportArgumentType]
         write_whole(self.path(number), buffer.getvalue())
@@ -109,7 +111,7 @@ class Parts:
 
 
 def write_joined(target: Path, parts: Sequence[Path]) -> None:
-    """What np.savez_compressed would write of the parts' concatenated arrays, with one part in memory at a time."""
+    """Write what np.savez_compressed would write of the parts' joined arrays, with one part in memory at a time."""
     first = read_npz(parts[0], REQUIRED, OPTIONAL)
     rows = sum(len(read_npz(part, ("terminals",))["terminals"]) for part in parts)
     try:
@@ -126,22 +128,3 @@ def write_joined(target: Path, parts: Sequence[Path]) -> None:
     except OSError:
         target.unlink(missing_ok=True)
         raise
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that is there whole or not at all, whatever happens."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    with partial.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.rename(path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

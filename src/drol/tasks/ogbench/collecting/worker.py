@@ -1,5 +1,6 @@
 """The process that collects trajectories, one after another. It imports no jax and ends with its parent."""
 
+import functools
 import multiprocessing
 import os
 import sys
@@ -13,7 +14,7 @@ import numpy as np
 
 from drol.tasks.experts import Expert
 from drol.tasks.ogbench.collecting.recipes import Recipe
-from drol.tasks.ogbench.collecting.unfinished import Parts
+from drol.tasks.ogbench.collecting.unfinished import UnfinishedCollection
 
 Arrays = dict[str, np.ndarray]
 
@@ -32,32 +33,47 @@ class Failed(NamedTuple):
     reason: str
 
 
+class Collector:
+    """Collects the trajectories of one dataset to a folder; its environment is made for the first of them."""
+
+    def __init__(self, recipe: Recipe, experts: tuple[Expert, ...], seed: int, folder: Path):
+        self.recipe, self.experts, self.seed = recipe, experts, seed
+        self.unfinished = UnfinishedCollection(folder)
+
+    @functools.cached_property
+    def play(self) -> Callable[[np.random.SeedSequence], Arrays]:
+        return prepare(self.recipe, self.experts)
+
+    def collect(self, number: int) -> Collected:
+        """Play an episode and write its trajectory."""
+        trajectory = self.play(np.random.SeedSequence((self.seed, number)))
+        self.unfinished.write(number, trajectory)
+        return Collected(number, len(trajectory["terminals"]))
+
+
 def serve(connection: Connection, recipe: Recipe, experts: tuple[Expert, ...], seed: int, folder: Path) -> None:
     """Collect the trajectories whose numbers arrive, until the other side closes the connection."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     if sys.platform == "linux":
         # Read when mujoco is imported: pictures without a screen, or none at all and no search for a screen.
         os.environ.setdefault("MUJOCO_GL", "egl" if recipe.visual else "disable")
-    collect_one = None
+    collector = Collector(recipe, experts, seed, folder)
     while True:
         try:
             number = connection.recv()
         except (EOFError, OSError):
             return
         try:
-            collect_one = collect_one or prepare(recipe, experts)
-            trajectory = collect_one(np.random.SeedSequence((seed, number)))
-            Parts(folder).write(number, trajectory)
-            answer = Collected(number, len(trajectory["terminals"]))
+            answer = collector.collect(number)
         except Exception as error:
             answer = Failed(number, f"{type(error).__name__}: {error}")
         connection.send(answer)
 
 
 def prepare(recipe: Recipe, experts: tuple[Expert, ...] = ()) -> Callable[[np.random.SeedSequence], Arrays]:
-    """Make the environment; a function from a seed to a trajectory."""
-    from drol.tasks.ogbench.collecting.manipulation import make_table, play
-    from drol.tasks.ogbench.collecting.mazes import walk
+    """Make the environment and return a function from a seed to a trajectory."""
+    from drol.tasks.ogbench.collecting.manipulation import make_table, play_table
+    from drol.tasks.ogbench.collecting.mazes import play_maze
     from drol.tasks.ogbench.collecting.soccer import play_soccer
     from drol.tasks.ogbench.environment import make_ogbench
 
@@ -67,16 +83,16 @@ def prepare(recipe: Recipe, experts: tuple[Expert, ...] = ()) -> Callable[[np.ra
 
     def collect_one(seed: np.random.SeedSequence) -> Arrays:
         if recipe.body == "arm":
-            return play(environment, seed, recipe)
+            return play_table(environment, seed, recipe)
         if recipe.body == "soccer":
             return play_soccer(environment, seed, recipe, walkers[0], dribblers[0] if dribblers else None)
-        return walk(environment, seed, recipe, walkers[0] if walkers else None)
+        return play_maze(environment, seed, recipe, walkers[0] if walkers else None)
 
     return collect_one
 
 
 def end_with_parent() -> None:
-    """A parent that was killed cannot tell its children."""
+    """End this process when its parent has ended; a parent that was killed cannot tell its children."""
     parent = multiprocessing.parent_process()
     assert parent
     parent.join()

@@ -1,0 +1,155 @@
+"""Rows of trajectories laid end to end, as datasets hold them in memory and on disk.
+
+A trajectory of T transitions is T + 1 rows. The row after a transition holds its next observation and its next action;
+the last row of a trajectory is no transition, it only holds the final observation. Here is what the arrays are, how
+they are checked, how they are finished, and how their fingerprint is made.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from drol.data.actions import ACTION_LIMIT, find_outside
+from drol.errors import InputError
+from drol.machine import aligned
+
+Arrays = dict[str, np.ndarray]
+
+ROW_ARRAYS = ("observation", "action", "reward", "continues", "last")
+PIECE_BYTES = 1 << 20  # looked at at once, so that checking and finishing take no memory beside the arrays
+
+
+def check_rows(rows: Mapping[str, np.ndarray]) -> None:
+    """Raise `InputError` unless arrays are rows of trajectories, finite, with actions in [-1, 1].
+
+    On last rows only the observation counts; anything may stand there in the other arrays.
+    """
+    count, last = len(rows["observation"]), rows["last"]
+    for name in ROW_ARRAYS:
+        if len(rows[name]) != count:
+            raise InputError(f"{name} has {len(rows[name])} rows where observation has {count}; they must be equal")
+    for name in ("reward", "continues", "last"):
+        if np.ndim(rows[name]) != 1:
+            raise InputError(f"{name} has shape {np.shape(rows[name])}; it must be [rows]")
+    if count < 2 or not last[-1] or last.all():
+        raise InputError(f"{count} rows with {last.sum()} ends hold no transition; a trajectory is at least two rows")
+    if rows["action"].ndim != 2:
+        raise InputError(f"action has shape {rows['action'].shape}; it must be [rows, action size]")
+    for name in ("observation", "action", "reward", "continues"):
+        check_finite(name, rows[name], None if name == "observation" else last)
+    check_actions(rows["action"], last)
+
+
+def check_finite(name: str, array: np.ndarray, last: np.ndarray | None) -> None:
+    """Raise `InputError` if an array has NaN or infinite values, apart from rows where `last` is true."""
+    if array.dtype == np.uint8:  # a byte is always finite, and images take gigabytes
+        return
+    count = 0
+    for piece in pieces(array):
+        wrong = ~np.isfinite(array[piece])
+        if wrong.any():
+            count += int(wrong.sum() if last is None else wrong[~last[piece]].sum())
+    if count:
+        raise InputError(f"{name} has {count} values that are NaN or infinite; every value must be finite")
+
+
+def check_actions(action: np.ndarray, last: np.ndarray) -> None:
+    """Raise `InputError` if an action lies outside [-1, 1], apart from last rows."""
+    largest = 0.0
+    for piece in pieces(action):
+        used = action[piece][~last[piece]]
+        if find_outside(used).any():
+            largest = max(largest, np.abs(used).max())
+    if largest:
+        raise InputError(f"actions reach {largest:.6g}; they must lie in [-1, 1], so scale them first")
+
+
+def finish_rows(rows: Mapping[str, np.ndarray], overwrite: bool = False) -> Arrays:
+    """Return rows as datasets hold them.
+
+    Actions are clipped to the inside of (-1, 1). Last rows have no reward, do not continue, and hold the action of the
+    row after them, the first of the next trajectory: nobody knows what would have been done there, and the released
+    codes read this one. The very last row holds the action before it.
+
+    Args:
+        rows: The arrays of `ROW_ARRAYS`, `last` of booleans.
+        overwrite: Whether nobody else needs the actions, so that they may be finished in place.
+
+    Returns:
+        The same arrays; all but observation and `last` are of float32, in memory that jax takes over without a copy.
+    """
+    last, action = rows["last"], rows["action"]
+    in_place = overwrite and action.dtype == np.float32 and action.flags.writeable
+    finished = action if in_place else aligned(action.shape, np.dtype(np.float32))
+    for piece in pieces(action):
+        finished[piece] = np.clip(action[piece], -ACTION_LIMIT, ACTION_LIMIT)
+    ends = np.flatnonzero(last)
+    finished[ends] = finished[np.where(ends + 1 < len(last), ends + 1, ends - 1)]
+    zeroed = {}
+    for name in ("reward", "continues"):
+        zeroed[name] = aligned(last.shape, np.dtype(np.float32))
+        zeroed[name][:] = rows[name]
+        zeroed[name][ends] = 0
+    return {**rows, "action": finished, **zeroed}
+
+
+class RowFinisher:
+    """Finishes rows that come in pieces, to what `finish_rows` gives for all of them at once.
+
+    The newest row is held back: if it is a last row, it takes the action of the row after it, which is yet to come.
+    """
+
+    def __init__(self) -> None:
+        self.newest: Arrays | None = None
+
+    def add(self, rows: Mapping[str, np.ndarray]) -> Arrays:
+        """Take in at least one row; return the rows that are finished."""
+        joined = finish_rows(join_rows(self.newest, rows))  # to finish a row a second time does not change it
+        self.newest = {name: array[-1:].copy() for name, array in joined.items()}
+        return {name: array[:-1] for name, array in joined.items()}
+
+    def close(self) -> Arrays:
+        """Return the very last row."""
+        assert self.newest is not None
+        assert self.newest["last"][0], "the last trajectory is still open"
+        return self.newest
+
+
+def join_rows(first: Mapping[str, np.ndarray] | None, second: Mapping[str, np.ndarray]) -> Arrays:
+    """Return the rows of both; `first` may be None."""
+    if first is None:
+        return dict(second)
+    return {name: np.concatenate((array, second[name])) for name, array in first.items()}
+
+
+def pieces(array: np.ndarray) -> Iterator[slice]:
+    """Return slices of at most `PIECE_BYTES` that cover the rows of an array."""
+    rows = max(1, PIECE_BYTES * len(array) // max(1, array.nbytes))
+    return (slice(first, first + rows) for first in range(0, len(array), rows))
+
+
+class Fingerprint:
+    """A hash of every value of a dataset: equal data have equal fingerprints, in memory and on disk.
+
+    It is made of the arrays of `ROW_ARRAYS` in their order: first name, type and shape of each, then its bytes.
+    """
+
+    def __init__(self) -> None:
+        self.digest = hashlib.sha256()
+
+    def begin_array(self, name: str, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+        """Start the next array; its bytes follow."""
+        self.digest.update(f"{name} {dtype.str} {shape}".encode())
+
+    def add_bytes(self, data: bytes | memoryview) -> None:
+        """Take in bytes of the array that was begun."""
+        self.digest.update(data)
+
+    def add_image_options(self, frame_stack: int, crop_probability: float) -> None:
+        """Take in how batches of images are drawn, since other frames or crops make another run."""
+        if frame_stack > 1 or crop_probability > 0:
+            self.digest.update(f"frame_stack {frame_stack} crop_probability {crop_probability}".encode())
+
+    def hexdigest(self) -> str:
+        return self.digest.hexdigest()

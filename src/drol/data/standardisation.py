@@ -1,0 +1,36 @@
+"""The shift and scale of observations: written once, for training data in memory and on disk and for policies."""
+
+from typing import Self
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from drol.types import Spec
+
+SMALLEST_DEVIATION = 1e-6  # a dimension that varies less than this is constant, and only shifted
+
+
+class Standardisation(eqx.Module):
+    """The shift and scale that observations had in training; mean 0 and deviation 1 change nothing."""
+
+    mean: Array  # [*observation]
+    deviation: Array  # [*observation]
+
+    def __call__(self, observation: Array) -> Array:
+        """Return observations [..., *observation] as the networks see them: (observation - mean) / deviation."""
+        return (observation - self.mean) / self.deviation
+
+    @classmethod
+    def identity(cls, spec: Spec) -> Self:
+        """Return the standardisation that changes nothing."""
+        return cls(jnp.zeros(spec.observation_shape), jnp.ones(spec.observation_shape))
+
+    @classmethod
+    def from_moments(cls, mean: Array | np.ndarray, deviation: Array | np.ndarray, scale: float = 1.0) -> Self:
+        """Return the standardisation that gives data of this mean and deviation the mean 0 and the deviation `scale`.
+
+        A constant dimension is only shifted.
+        """
+        return cls(jnp.asarray(mean), jnp.where(deviation < SMALLEST_DEVIATION, 1.0, deviation) / scale)

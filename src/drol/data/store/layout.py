@@ -1,0 +1,52 @@
+"""Folders and names of imported datasets on disk.
+
+NAME/dataset.json             what the data is and how it was understood, with checksums
+NAME/train/*.npy              one file for each array of `ROW_ARRAYS`, as a `Dataset` has them
+NAME/validation/*.npy         the same for the episodes that are held out, if there are any
+.NAME.partial, .NAME.old      a dataset that is being written or replaced
+"""
+
+import os
+import re
+from pathlib import Path
+
+from drol.errors import InputError
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+OLD = re.compile(r"\.(.+)\.old")  # see `drol.storage.replace_folder`
+MANIFEST = "dataset.json"
+SPLITS = ("train", "validation")
+
+
+def data_root() -> Path:
+    """Return the folder of all imported datasets: `$DROL_DATA`, or `datasets` in the present folder."""
+    return Path(os.environ.get("DROL_DATA") or "datasets")
+
+
+def dataset_folder(name: str, root: Path | None = None) -> Path:
+    """Return the folder of a dataset; raise `InputError` for a name that leads out of the root."""
+    if not NAME.fullmatch(name):
+        raise InputError(
+            f"dataset name {name!r} is not allowed; use up to 100 letters, digits, '.', '_' and '-', "
+            "beginning with a letter or digit"
+        )
+    root = root or data_root()
+    folder = root / name
+    if folder.resolve().parent != root.resolve() or folder.is_symlink():
+        raise InputError(f"dataset {name!r} is a link that leads out of {root}; put the folder itself there")
+    return folder
+
+
+def dataset_names(root: Path | None = None) -> list[str]:
+    """Return the names of all datasets of the root, with those that a kill left in the middle of being replaced."""
+    root = root or data_root()
+    if not root.is_dir():
+        return []
+    names = {path.parent.name for path in root.glob(f"*/{MANIFEST}")}
+    names |= {match[1] for path in root.glob(f".*.old/{MANIFEST}") if (match := OLD.fullmatch(path.parent.name))}
+    return sorted(name for name in names if NAME.fullmatch(name))
+
+
+def array_path(folder: Path, split: str, name: str) -> Path:
+    """Return the file of an array in the folder of a dataset."""
+    return folder / split / f"{name}.npy"

@@ -1,0 +1,73 @@
+"""Notes on a dataset that a person should read before training on it."""
+
+import numpy as np
+
+from drol.data.files.options import Counts
+from drol.data.store.statistics import Statistics
+
+
+def find_notes(statistics: Statistics, counts: Counts, nothing_held_out: bool = False) -> list[str]:
+    """Return what a person should know before training."""
+    found = []
+    observation, action = statistics.observation, statistics.action
+    if counts.dropped:
+        found.append(f"{counts.dropped:,} steps were not finite; they were left out and their episodes cut there")
+    if counts.gaps:
+        found.append(
+            f"at {counts.gaps:,} steps the next observation is not that of the following step; an episode is cut there"
+        )
+    if counts.too_short:
+        found.append(f"{counts.too_short:,} episodes of a single step without a next observation were left out")
+    if statistics.image_shape is None and observation.constant:
+        found.append(f"observation {dimensions(observation.constant, 'never changes', 'never change')}")
+    if action.constant:
+        found.append(f"action {dimensions(action.constant, 'never changes', 'never change')}")
+    share = statistics.at_limit / max(1, statistics.transitions)
+    saturated = [number for number in np.flatnonzero(share > 0.05).tolist() if number not in action.constant]
+    if saturated:
+        worst = max(saturated, key=lambda number: share[number])
+        found.append(
+            f"action {dimensions(saturated, 'is', 'are')} often at the limit of the box "
+            f"(dimension {worst} in {share[worst]:.0%} of the transitions)"
+        )
+    width = np.maximum(np.abs(action.low), np.abs(action.high)) if action.count else np.zeros(0)
+    narrow = [number for number in np.flatnonzero(width < 0.2).tolist() if number not in action.constant]
+    if narrow:
+        found.append(f"action {dimensions(narrow, 'stays', 'stay')} within a fifth of the box; it may be too wide")
+    if statistics.reward.count and statistics.reward.constant:
+        found.append(f"every reward is {statistics.reward.low[0]:g}; there is nothing to tell good from bad")
+    if statistics.duplicate_episodes:
+        found.append(f"{statistics.duplicate_episodes:,} episodes are copies of others")
+    if statistics.duplicate_share > 0.01:
+        found.append(f"{statistics.duplicate_share:.0%} of the transitions are copies of others")
+    found += find_notes_on_ends(statistics)
+    if statistics.image_shape is None and observation.count:
+        wild = np.flatnonzero((observation.deviation > 30) | (np.abs(observation.mean) > 30)).tolist()
+        if wild:
+            found.append(f"observation {dimensions(wild, 'is', 'are')} large; train with --standardise-observations")
+    if statistics.transitions < 256:
+        found.append(f"{statistics.transitions:,} transitions are fewer than a batch; some are drawn twice")
+    if nothing_held_out:
+        found.append("no episode is held out, so there is nothing to validate on; a larger --validation holds out more")
+    return found
+
+
+def find_notes_on_ends(statistics: Statistics) -> list[str]:
+    """Return what looks odd about the ends of episodes."""
+    found = []
+    lengths = np.concatenate(statistics.lengths or [np.zeros(0, int)])
+    ended = np.concatenate(statistics.ended or [np.zeros(0, bool)])
+    if ended.sum() > 2 and len(np.unique(lengths[ended])) == 1 and lengths[ended][0] == lengths.max():
+        found.append(
+            f"all {ended.sum():,} true ends come after exactly {lengths[ended][0]:,} transitions: is it a time limit? "
+            "If so, import again with --ends timeout"
+        )
+    if len(ended) and not ended.any():
+        found.append("no episode truly ends; the value beyond every end is bootstrapped")
+    return found
+
+
+def dimensions(numbers: list[int], verb_of_one: str, verb_of_many: str) -> str:
+    """Return dimensions by their numbers, with a verb that fits: "dimensions 1, 2 never change"."""
+    shown = ", ".join(map(str, numbers[:8])) + (f" and {len(numbers) - 8} more" if len(numbers) > 8 else "")
+    return f"dimensions {shown} {verb_of_many}" if len(numbers) > 1 else f"dimension {shown} {verb_of_one}"

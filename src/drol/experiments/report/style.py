@@ -1,0 +1,73 @@
+"""How our figures look. Matplotlib's own settings are changed only while one of them is drawn or saved."""
+
+import functools
+import io
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import ParamSpec
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+INK, MUTED, GRID = "#1d2530", "#6b7685", "#e4e8ee"
+REACHED, MISSED, GOAL = "#0b7a75", "#d1495b", "#edae49"
+SERIES = ("#0b7a75", "#30638e", "#d1495b", "#edae49", "#6a4c93", "#8d6a9f", "#4f772d", "#bc4b51")
+
+Arguments = ParamSpec("Arguments")
+
+STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "drol",  # the same figure is the same file
+}
+
+
+def figure_style() -> AbstractContextManager[None]:
+    """Return a context in which matplotlib draws as our figures look."""
+    return mpl.rc_context(STYLE)
+
+
+def styled(draw: Callable[Arguments, Figure]) -> Callable[Arguments, Figure]:
+    """Decorate a function that returns a figure: it draws in our style."""
+
+    @functools.wraps(draw)
+    def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Figure:
+        with figure_style():
+            return draw(*arguments, **named)
+
+    return call
+
+
+def save_figure(figure: Figure, path: Path, dpi: int = 160) -> None:
+    """Save a figure in our style; ticks and text are only made now."""
+    with figure_style():
+        figure.savefig(path, dpi=dpi)
+
+
+def svg_of(figure: Figure) -> str:
+    """Return a figure as an SVG element for a page."""
+    buffer = io.StringIO()
+    with figure_style():
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+def thousands(value: float, _: float | None = None) -> str:
+    """Return a number of a tick in few characters: 500, 20k, 1M."""
+    return f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k" if value >= 1e3 else f"{value:g}"

@@ -1,0 +1,110 @@
+"""Processes that collect trajectories; one that dies is replaced and its trajectory tried again."""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from drol.errors import InputError
+from drol.tasks.ogbench.collecting.worker import Collected, Failed, serve
+
+ATTEMPTS = 3  # at a trajectory whose process dies
+# Each process has one thread for NumPy: with more they would take the processors from each other.
+ONE_THREAD: dict[str, str] = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+class Team:
+    """Processes that collect trajectories.
+
+    Args:
+        size: How many processes there are at most.
+        arguments: What each gets besides its connection; see `worker.serve`.
+    """
+
+    def __init__(self, size: int, arguments: tuple):
+        self.size, self.arguments = size, arguments
+        self.context = multiprocessing.get_context("spawn")  # not a fork: the caller may have threads of jax
+        self.workers: dict[Connection, BaseProcess] = {}
+        self.assigned: dict[Connection, int] = {}
+
+    def __enter__(self) -> "Team":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for connection in list(self.workers):
+            self.end(connection)
+
+    def collect(self, numbers: Sequence[int]) -> Iterator[Collected]:
+        """Collect trajectories; each is yielded when it is on the disk, in any order."""
+        waiting, deaths = deque(numbers), Counter()
+        for _ in range(min(self.size, len(numbers))):
+            self.start()
+        while waiting or self.assigned:
+            for connection in [each for each in self.workers if each not in self.assigned]:
+                if waiting:
+                    self.assigned[connection] = waiting.popleft()
+                    with contextlib.suppress(OSError):  # it is dead; waiting for its answer says so
+                        connection.send(self.assigned[connection])
+            for ready in wait(list(self.assigned)):
+                assert isinstance(ready, Connection)
+                number = self.assigned.pop(ready)
+                try:
+                    answer = ready.recv()
+                except (EOFError, OSError):
+                    answer = None
+                if isinstance(answer, Collected):
+                    yield answer
+                elif isinstance(answer, Failed):
+                    raise InputError(
+                        f"collecting trajectory {number} failed ({answer.reason}); finished ones are kept, "
+                        "the same command goes on"
+                    )
+                else:
+                    code = self.end(ready)
+                    deaths[number] += 1
+                    if deaths[number] == ATTEMPTS:
+                        raise InputError(
+                            f"the process of trajectory {number} ended {ATTEMPTS} times, last with exit code {code}; "
+                            "finished ones are kept, the same command goes on"
+                        )
+                    waiting.appendleft(number)
+                    self.start()
+
+    def start(self) -> None:
+        """Start one more process."""
+        ours, theirs = self.context.Pipe()
+        process = self.context.Process(target=serve, args=(theirs, *self.arguments), daemon=True)
+        with settings_of_new_processes():
+            process.start()
+        theirs.close()
+        self.workers[ours] = process
+
+    def end(self, connection: Connection) -> int | None:
+        """End a process and return its exit code."""
+        process = self.workers.pop(connection)
+        connection.close()
+        process.kill()
+        process.join()
+        return process.exitcode
+
+
+@contextlib.contextmanager
+def settings_of_new_processes() -> Iterator[None]:
+    """Give processes that start meanwhile one thread for NumPy, and block Ctrl-C, which the parent handles for all."""
+    before: Mapping[str, Any] = {name: os.environ.get(name) for name in ONE_THREAD}
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    os.environ.update(ONE_THREAD)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
