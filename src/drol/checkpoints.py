@@ -87,7 +87,7 @@ def newest_valid(folder: Path, like: Callable[[dict[str, Any]], Tree]) -> tuple[
         like: Returns the expected structure, given the metadata of a checkpoint.
 
     Returns:
-        Its step, its tree, and a line for each damaged checkpoint that was skipped; step 0 and no tree if there is none.
+        Its step and its tree (0 and None if there is none), and a line for each damaged checkpoint that was skipped.
     """
     finish_replacements(folder)
     skipped = []

@@ -25,14 +25,14 @@ def test_the_extra_to_install_is_named(monkeypatch, package):
     )
 
 
-def test_where_pip_cannot_install_it_other_versions_of_python_are_named(monkeypatch):
+def test_where_pip_cannot_install_it_at_once_the_second_command_is_named(monkeypatch):
     pretend(monkeypatch, (3, 13, 0), "gymnasium")
     with pytest.raises(InputError) as caught:
         load_task(DEFAULT_TASK)
     message = str(caught.value)
     assert message.startswith("OGBench's environments need the package gymnasium; ")
-    assert "cannot be installed by pip on Python 3.13" in message
-    assert message.endswith("use Python 3.11 or 3.12, or ./run of a checkout")
+    assert "install them on Python 3.13 with: pip install 'drol[ogbench]' && pip install --no-deps ogbench" in message
+    assert message.endswith("or use ./run of a checkout")
     assert "\n" not in message
 
 

@@ -58,7 +58,7 @@ class Algorithm(eqx.Module):
     """
 
     draws_actions: ClassVar[bool] = (
-        True  # whether two actions for one observation differ, so that best-of-N makes sense
+        True  # whether two actions for one observation differ
     )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # name of a preset -> hyperparameters that differ
 

@@ -176,7 +176,7 @@ def notes(results: dict[str, Any]) -> list[str]:
         ratios = ", ".join(f"{name} {row['latency_over_numpy']:.2f}" for name, row in methods.items())
         lines.append(f"matrix product [4096, 512] x [512, 512]: {results['matmul_gflops']:.0f} GFLOP/s")
         lines.append(f"the bare network in NumPy takes {bare:.2f} ms (p50); an action takes, in these: {ratios}")
-    if ladder:
+    if len(ladder) > 1:
         times = {name: 1000 / row["updates_per_second"] for name, row in ladder.items()}
         words = ", ".join(f"{name} {times[name]:.1f} ms ({row['over_drol']:.2f})" for name, row in ladder.items())
         lines.append(f"an update, and its time over that of drol: {words}")

@@ -15,10 +15,9 @@ def missing_package(benchmark: str, extra: str, error: ImportError) -> InputErro
     """
     package = error.name.partition(".")[0] if error.name else str(error)
     need = f"{benchmark}'s environments need the package {package}"
-    if sys.version_info >= (3, 13):  # ogbench needs labmaze, which has wheels up to Python 3.12
+    install = f"pip install 'drol[{extra}]'"
+    if sys.version_info >= (3, 13):  # ogbench names labmaze, which it does not use and which has no wheel there
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-        return InputError(
-            f"{need}; they cannot be installed by pip on Python {version} (labmaze has no wheel for it): "
-            "use Python 3.11 or 3.12, or ./run of a checkout"
-        )
-    return InputError(f"{need}; install them with: pip install 'drol[{extra}]'")
+        install += " && pip install --no-deps ogbench 'dm-control<1.0.45'"
+        return InputError(f"{need}; install them on Python {version} with: {install}, or use ./run of a checkout")
+    return InputError(f"{need}; install them with: {install}")
