@@ -20,7 +20,7 @@ def main(folder: Path, steps: int = 600) -> drol.Run:
         seeds=(0, 1),
         steps=steps,
         hidden_sizes=(32, 32),
-        evaluation_interval=steps // 2,
+        evaluation_interval=steps,
         evaluation_episodes=2,
     )
     drol.train(config, folder)

@@ -41,7 +41,7 @@ def test_every_example_has_a_test():
 def test_train_from_python(example, tmp_path):
     run = example("train_from_python").main(tmp_path / "run", steps=60)
     assert run.finished
-    assert len(run.evaluations) == 6
+    assert len(run.evaluations) == 4
     assert len(run.extra_evaluations) == len(run.offline_evaluations) == 2
     assert (tmp_path / "run" / "report.html").is_file()
 
@@ -79,9 +79,7 @@ def test_new_algorithm_from_the_shell(tmp_path):
 
 
 def test_new_task_source(example, tmp_path):
-    run = example("new_task_source").main(tmp_path / "run", steps=40)
-    assert run.finished
-    assert run.scores is not None
+    assert 0 <= example("new_task_source").main(tmp_path / "run", steps=40) <= 100
 
 
 def test_own_data(example, tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from drol.errors import InputError
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"num_candidates": 0}, "num_candidates is 0; it must be from 1 to 65536"),
+        ({"num_candidates": 0}, "num_candidates is 0; it must be from 1 to 65,536"),
         ({"num_candidates": 2.5}, "num_candidates is 2.5; it must be a whole number"),
         ({"num_candidates": True}, "num_candidates is True; it must be a whole number"),
         ({"bc_weight": -1.0}, "bc_weight is -1.0; it must be at least 0"),
@@ -19,10 +19,10 @@ from drol.errors import InputError
         ({"discount": 1.5}, "discount is 1.5; it must be from 0 to 1"),
         ({"q_aggregation": "max"}, "q_aggregation is 'max'; it must be one of mean, min"),
         ({"normalise_q": 1}, "normalise_q is 1; it must be true or false"),
-        ({"hidden_sizes": ()}, "hidden_sizes is (); it must be whole numbers"),
-        ({"hidden_sizes": (2.5,)}, "hidden_sizes is (2.5,); it must be whole numbers"),
-        ({"hidden_sizes": (16, True)}, "hidden_sizes is (16, True); it must be whole numbers"),
-        ({"hidden_sizes": (16, 0)}, "hidden_sizes is (16, 0); it must be from 1 to 65536"),
+        ({"hidden_sizes": ()}, "hidden_sizes is (); it must be one or more whole numbers"),
+        ({"hidden_sizes": (2.5,)}, "hidden_sizes is (2.5,); it must be one or more whole numbers"),
+        ({"hidden_sizes": (16, True)}, "hidden_sizes is (16, True); it must be one or more whole numbers"),
+        ({"hidden_sizes": (16, 0)}, "hidden_sizes is (16, 0); it must be from 1 to 65,536"),
     ],
 )
 def test_a_bad_hyperparameter_is_named_with_what_is_allowed(values, message):

@@ -67,6 +67,7 @@ def weighted_mean(temperature):
 # Of each method: hyperparameters, the mean action that they imply, and what its value function (if any) must say.
 ANSWERS = {
     "drol": ({"bc_weight": 0.03}, BETTER, None),
+    "drol-equation": ({"alpha": 10.0}, BETTER, None),
     "bc": ({}, ACTION.mean(0), None),
     "iql": ({"alpha": 10.0}, weighted_mean(10.0), expectile(0.9)),
     "rebrac": ({"actor_bc_weight": 0.03}, BETTER, None),

@@ -24,6 +24,7 @@ EPISODES = 200  # of each kind
 # Weights that hold every policy to the data; ReBRAC's penalty on the target action would lower the values.
 HELD = {
     "drol": {"bc_weight": 10.0},
+    "drol-equation": {"alpha": 0.1},
     "bc": {},
     "iql": {},
     "rebrac": {"actor_bc_weight": 3.0, "critic_bc_weight": 0.0},

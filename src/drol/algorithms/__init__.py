@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Callable
 from importlib import metadata
-from typing import TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from drol.algorithms.base import Algorithm
 from drol.algorithms.bc import BC
@@ -48,7 +48,7 @@ ENTRY_POINTS = "drol.algorithms"  # the group under which an installed package n
 def register_algorithm(name: str) -> Callable[[Kind], Kind]: ...
 @overload
 def register_algorithm(name: str, kind: Kind) -> Kind: ...
-def register_algorithm(name, kind=None):
+def register_algorithm(name: str, kind: Any = None) -> Any:
     """Make an algorithm known by a name; without the class it is a decorator of it.
 
     Args:

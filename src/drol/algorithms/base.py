@@ -57,9 +57,7 @@ class Algorithm(eqx.Module):
     The state that `init` makes and `update` changes is a tree of arrays. Its `policy` is the part that `act` needs.
     """
 
-    draws_actions: ClassVar[bool] = (
-        True  # whether two actions for one observation differ
-    )
+    draws_actions: ClassVar[bool] = True  # whether two actions for one observation differ
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # name of a preset -> hyperparameters that differ
 
     batch_size: eqx.AbstractVar[int]  # transitions that an update takes

@@ -146,7 +146,7 @@ COLUMNS: tuple[tuple[str, str, tuple[str, ...], str, float], ...] = (
 def table(results: dict[str, Any]) -> str:
     """Return a line for each method, and below them what belongs to no single one."""
     lines = [f"{results['device']}, jax {results['jax']}, {results['preset']} networks, {results['rounds']} rounds", ""]
-    columns = {("",): ["", "", *results["methods"]]}
+    columns: dict[tuple[str, ...], list[str]] = {("",): ["", "", *results["methods"]]}
     for first, second, path, form, factor in COLUMNS:
         entries = tuple(entry.format(**results) for entry in path)
         values = [look_up(row, entries) for row in results["methods"].values()]

@@ -97,4 +97,5 @@ def rank_correlation(first: Sequence[float] | np.ndarray, second: Sequence[float
     """Return Spearman's correlation; None where one of the two never changes."""
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
-    return float(spearmanr(first, second).statistic)
+    correlation, _ = spearmanr(first, second)
+    return float(correlation)  # pyright: ignore[reportArgumentType]

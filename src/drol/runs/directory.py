@@ -12,7 +12,7 @@ import numpy as np
 
 from drol.checkpoints import finish_replacements, saved_steps, step_name
 from drol.errors import InputError
-from drol.runs.rows import AnyRow, EvaluationRow, MetricsRow, OfflineRow, OnlineEpisodeRow, Rows
+from drol.runs.rows import AnyRow, EvaluationRow, MetricsRow, OfflineRow, OnlineEpisodeRow, Row, Rows
 from drol.storage import exclusive, write_whole
 
 CONFIG, LOCK, REPORT = "config.json", ".lock", "report.html"
@@ -160,11 +160,11 @@ class RunDirectory:
                     os.fsync(file.fileno())
 
 
-def line(row: AnyRow) -> str:
+def line(row: Row) -> str:
     return json.dumps(row.to_dict()) + "\n"
 
 
-def append_row(path: Path, row: AnyRow) -> None:
+def append_row(path: Path, row: Row) -> None:
     with path.open("a") as file:
         file.write(line(row))
 

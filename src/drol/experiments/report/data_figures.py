@@ -58,8 +58,8 @@ def ended(trajectories: Trajectories) -> np.ndarray:
 @styled
 def data_figure(task: Task) -> Figure:
     """Draw returns, lengths, the marginals of the actions and, for a maze, how often each place was visited."""
-    task = dataclasses.replace(task, train=task.train.leading(LARGEST))
-    train = trajectories_of(task.train)
+    looked_at = task.train.leading(LARGEST)
+    task, train = dataclasses.replace(task, train=looked_at), trajectories_of(looked_at)
     titles = ["returns", "lengths", "actions"] + (["where the data has been"] if task.maze else [])
     figure = Figure(figsize=(3.3 * len(titles), 3.2), layout="constrained")
     figure.suptitle(task.name, fontsize=10.5, color=INK)

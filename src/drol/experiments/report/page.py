@@ -97,7 +97,7 @@ def headline(run: Run, scored: Sequence[EvaluationRow]) -> str:
         words = judged if run.task.make_environment is None else "this run has not been evaluated yet"
         return f"<p class='lead'>{words}</p>"
     last = max(row.step for row in scored)
-    scores = [row.score for row in scored if row.step == last]
+    scores = [row.score for row in scored if row.step == last and row.score is not None]
     seeds = f", mean of {len(scores)} seeds" if len(scores) > 1 else ""
     words = html.escape(f"{run.task.score_name} after {last:,} updates{seeds}")
     return f"<p class='lead'><b>{np.mean(scores):.1f}</b> {words}</p>{score_table(run, scored)}"

@@ -5,7 +5,7 @@ import io
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ SERIES = ("#0b7a75", "#30638e", "#d1495b", "#edae49", "#6a4c93", "#8d6a9f", "#4f
 
 Arguments = ParamSpec("Arguments")
 
-STYLE = {
+STYLE: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "axes.edgecolor": MUTED,
