@@ -46,7 +46,7 @@ MISTAKES = {
     "a missing dataset": (["train", "--dataset", "no/such.npz"], "dataset file no/such.npz does not exist"),
     "not a run": (["evaluate", "no/such"], "no/such is not a run folder"),
     "not a run to report": (["report", "no/such"], "no/such is not a run folder"),
-    "an unknown dataset": (["data", "collect", "antmaze-x"], "cannot collect 'antmaze-x'; it must be one of"),
+    "an unknown dataset": (["data", "collect", "antmaze-x"], "unknown dataset 'antmaze-x'; did you mean antmaze-"),
     "an unknown data command": (["data", "colect"], "unknown command of `drol data` 'colect'; did you mean collect?"),
 }
 

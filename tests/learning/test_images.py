@@ -8,11 +8,10 @@ from fake_environments import Stripes
 from drol.algorithms.bc import BC
 from drol.algorithms.drol import DROL
 from drol.data.dataset import Dataset
-from drol.policy import Policy, Standardisation
-from drol.tasks.ogbench.environment import stack_frames
+from drol.data.standardisation import Standardisation
+from drol.policy import Policy
+from drol.tasks.frames import stack_frames
 from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
-
-pytestmark = pytest.mark.usefixtures("quick_compile")
 
 EPISODES, UPDATES = 64, 30
 SMALL = {"hidden_sizes": (32,), "batch_size": 16, "learning_rate": 1e-3}
@@ -48,7 +47,7 @@ def share_of_right_actions(policy: Policy, frame_stack: int) -> float:
         observation, _ = environment.reset(seed=seed)
         done = False
         while not done:
-            action = np.asarray(policy.act(observation, jax.random.key(seed)))
+            action = policy.act(observation, seed)
             observation, _, _, done, info = environment.step(action)
             right.append(info["success"] and environment.steps > 1)
     return sum(right) / (len(right) * 5 / 6)

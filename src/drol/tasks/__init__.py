@@ -70,6 +70,10 @@ class Registry:
             if task in own:
                 return source
             names += own
+        for source in self.sources.values():
+            error = source.refusal(task)
+            if error is not None:
+                raise error
         raise unknown_name("task", task, names, ADVICE)
 
 

@@ -43,6 +43,12 @@ class Files(TaskSource):
             action_box=stored.box if stored.manifest["actions_scaled"] else None,
         )
 
+    def refusal(self, name: str) -> InputError | None:
+        if not name.startswith(PREFIX):
+            return None
+        make = f"drol data import FILE... --out {name.removeprefix(PREFIX)}"
+        return InputError(f"unknown task {name!r}; make it with: {make}, or see `drol data list files` for others")
+
     def make_environment(self, name: str) -> None:
         """Return None: data of files have no environment."""
 

@@ -104,6 +104,10 @@ class TaskSource(ABC):
             The task; `drol.task_from` makes one from arrays.
         """
 
+    def refusal(self, name: str) -> InputError | None:  # noqa: ARG002
+        """Return the error for a name that only this source could have and that it does not; None for any other."""
+        return None
+
     def make_environment(self, name: str) -> Callable[[], Any] | None:
         """Return a function that makes the environment of a task, or None if the task has none.
 

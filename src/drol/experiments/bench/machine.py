@@ -51,7 +51,7 @@ class Child:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:  # it may be busy for long
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self.process, 0)
+                os.kill(self.process, signal.SIGKILL)
         self.pool.shutdown()
 
 
