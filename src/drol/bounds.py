@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from drol.errors import InputError
 
+LARGEST = 2.0**1000  # of any number; the next ones are infinite
 KINDS = {
     float: "a number",
     int: "a whole number",
@@ -62,5 +63,5 @@ def check_field(field: dataclasses.Field, value: Any) -> None:
     for entry in value if kind is tuple else (value,):
         if not isinstance(entry, entry_kinds) or (isinstance(entry, bool) and kind is not bool):
             refuse(KINDS[kind])
-        if isinstance(entry, int | float) and not (math.isfinite(entry) and low <= entry <= high):
+        if isinstance(entry, int | float) and not (low <= entry <= high and abs(entry) < LARGEST):
             refuse(allowed_words(field))

@@ -84,7 +84,10 @@ def test_no_state_is_encoded_more_than_once_by_a_network_in_one_loss(algorithm, 
     assert {shape[0] for shape, _ in found} == {BATCH}
     assert not any(in_loop for _, in_loop in found)
     observation = jax.ShapeDtypeStruct(SPEC.observation_shape, np.uint8)
-    acting = convolutions_of(lambda *arguments: algorithm.act(*arguments, best_of=5), state.policy, observation, key)
+    count = 5 if algorithm.draws_actions else 1
+    acting = convolutions_of(
+        lambda *arguments: algorithm.act(*arguments, best_of=count), state.policy, observation, key
+    )
     assert {shape[0] for shape, _ in acting} == {1}
     assert not any(in_loop for _, in_loop in acting)
     assert len(acting) <= 3 * CONVOLUTIONS  # a flow, its refinement and the critic that chooses

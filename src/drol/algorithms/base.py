@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import equinox as eqx
 from jax import Array
 
-from drol.bounds import bounds, check_field
+from drol.bounds import LARGEST, bounds, check_field
 from drol.errors import InputError, unknown_name
 from drol.types import Metrics, Spec, Transition
 
@@ -48,7 +48,7 @@ def hyperparameter(
 
 def as_float(value: Any) -> Any:
     """Turn a whole number into a float, so that 1 and 1.0 are the same run; leave anything else as it is."""
-    return float(value) if type(value) is int else value
+    return float(value) if type(value) is int and abs(value) < LARGEST else value
 
 
 class Algorithm(eqx.Module):
