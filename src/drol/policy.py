@@ -77,8 +77,7 @@ class Policy(eqx.Module):
 
     def in_units_of_the_data(self, action: ArrayLike) -> np.ndarray:
         """Return actions in [-1, 1] as the robot takes them: in the box that the data's actions lived in."""
-        unit = np.asarray(action)
-        return unit if self.action_box is None else self.action_box.from_unit(unit).astype(np.float32)
+        return from_unit(np.asarray(action), self.action_box)
 
     @classmethod
     def load(cls, folder: Path | str, seed: int | None = None, algorithm: type[Algorithm] | None = None) -> "Policy":
@@ -106,8 +105,8 @@ class ControlPolicy:
     """
 
     def __init__(self, policy: Policy, seed: int = 0, best_of: int | None = None):
-        self.policy = policy
-        self.shape = policy.standardisation.mean.shape
+        # Nothing of the policy is used in a call: to bind a method of an Equinox module takes as long as a network.
+        self.shape, self.action_box = policy.standardisation.mean.shape, policy.action_box
         count, key = policy.algorithm.check_best_of(best_of), check_seed(seed)
 
         def act(observation: Array, step: Array) -> Array:
@@ -121,7 +120,12 @@ class ControlPolicy:
         values = check_observation(np.asarray(observation), self.shape)
         action = self.compiled(values, np.uint32(self.step))
         self.step += 1
-        return self.policy.in_units_of_the_data(action)
+        return from_unit(np.asarray(action), self.action_box)
+
+
+def from_unit(action: np.ndarray, box: ActionBox | None) -> np.ndarray:
+    """Return actions in [-1, 1] in the units of a box; without one, as they are."""
+    return action if box is None else box.from_unit(action).astype(np.float32)
 
 
 def check_observation(values: np.ndarray, shape: tuple[int, ...], batch: bool = False) -> np.ndarray:

@@ -59,7 +59,7 @@ def test_damage_is_found_before_training(stored):
 
 
 def test_unknown_names_and_another_dataset_are_refused(stored, tmp_path):
-    with pytest.raises(InputError, match="unknown task 'files/../mine'; make it with"):
+    with pytest.raises(InputError, match=r"unknown task 'files/\.\./mine'; make it with"):
         load_task("files/../mine")
     with pytest.raises(InputError, match=r"make it with: drol data import FILE\.\.\. --out yours"):
         load_task("files/yours")

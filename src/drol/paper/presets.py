@@ -124,7 +124,7 @@ def preset_settings(task: str, kind: type[Algorithm], preset: str) -> "Settings"
 def task_settings(task: str, algorithm: str, preset: str = "paper") -> Settings:
     """Return the paper's settings of an algorithm on a task; none, with a note, where the paper has none."""
     if preset not in PRESETS:
-        raise InputError(f"preset is {preset!r}; it must be one of {', '.join((*PRESETS, LAPTOP))}")
+        raise InputError(f"preset is {preset!r}; it must be one of {', '.join(PRESETS)}, or {LAPTOP} for `settings`")
     for known, name, what in ((METHODS, algorithm, "method"), (GROUP_OF_TASK, task, "task")):
         if name not in known:
             return Settings({}, {}, (f"{name} is not a {what} of the paper; the defaults of {algorithm} hold",), "none")

@@ -67,12 +67,15 @@ def test_scores_are_those_of_the_last_step_and_of_later_evaluations(tmp_path):
 
 def test_offline_figures_are_shown_with_what_they_mean():
     figures = {"single_sample_error": 0.25, "outside_support": 0.125, "value": -3.5, "value_rank": None}
-    rows = [OfflineRow(6, 0, 1, 0.99, 5000, True, 2.0, figures), OfflineRow(12, 0, 1, 0.99, 5000, True, 2.0, {})]
+    rows = [OfflineRow(6, 0, 1, 0.99, 5000, True, 2.0, figures), OfflineRow(12, 0, 1, 0.9, 5000, True, 2.0, {})]
     page = offline_table(rows)
-    assert "<td>6</td><td>0</td><td>1</td><td>0.99</td><td>0.250</td><td>12.5%</td><td>-3.50</td></tr>" in page
-    assert "<td>12</td><td>0</td><td>1</td><td>0.99</td><td>-</td><td>-</td><td>-</td></tr>" in page
-    assert "<b>outside</b>: share of actions that are farther from the data" in page
-    assert "<b>rank</b>" not in page  # no policy has it
+    titles = ("updates", "seed", "discount", "error of 1", "outside", "value")
+    assert "".join(f"<th>{title}</th>" for title in titles) in page
+    assert "<td>6</td><td>0</td><td>0.99</td><td>0.250</td><td>12.5%</td><td>-3.50</td></tr>" in page
+    assert "<td>12</td><td>0</td><td>0.9</td><td>-</td><td>-</td><td>-</td></tr>" in page
+    assert "<li>outside: share of actions that are farther from the data" in page
+    assert "<li>best of 1</li>" in page  # all rows share it
+    assert "rank" not in page  # no policy has it
     names = [name for name, *_ in OFFLINE_FIGURES]
     assert len(names) == len(set(names))
 

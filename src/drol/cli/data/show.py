@@ -32,10 +32,11 @@ def run(arguments: list[str]) -> int:
     task = load_task(parsed.name, parsed.dataset)
     try:
         from drol.experiments.report.data_figures import data_figure, describe
+        from drol.experiments.report.style import save_figure
     except ModuleNotFoundError as error:
         raise InputError(f"pictures need {error.name}; install it with: pip install 'drol[report]'") from error
     for name, value in describe(task).items():
         print(f"{name:14s} {value}")
-    data_figure(task).savefig(out, dpi=160)
+    save_figure(data_figure(task), out)
     print(f"{'picture':14s} {out}")
     return 0

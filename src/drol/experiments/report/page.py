@@ -82,7 +82,10 @@ def write_page(run: Run) -> Path:
         sections="\n".join(render(run, section) for section in make_sections(run, scored)),
         settings=settings_table(settings),
         circumstances=settings_table(
-            {**recorded.get("circumstances", {}), "dataset": recorded.get("dataset_fingerprint", "")[:16] or None}
+            {
+                **recorded.get("circumstances", {}),
+                "dataset_fingerprint": recorded.get("dataset_fingerprint", "")[:16] or None,
+            }
         ),
         folder=html.escape(str(run.path)),
     )

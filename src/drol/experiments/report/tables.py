@@ -82,16 +82,17 @@ def score_table(run: Run, scored: Sequence[EvaluationRow]) -> str:
 
 def offline_table(rows: Sequence[OfflineRow]) -> str:
     """Return the figures of offline evaluations, a line for each policy, and what each figure means."""
-    shown = [each for each in OFFLINE_FIGURES if any(row.figures.get(each[0]) is not None for row in rows)]
-    cells = []
-    for row in rows:
-        figures = ((row.figures.get(name), form) for name, _, form, _ in shown)
-        texts = ("-" if value is None else format(value, form) for value, form in figures)
-        cells.append((f"{row.step:,}", row.seed, row.best_of, f"{row.discount:g}", *texts))
-    titles = ("updates", "seed", "of", "discount", *(title for _, title, _, _ in shown))
-    meanings = "<li><b>of</b>: actions drawn for a state, of which the critic chose</li>"
-    meanings += "".join(f"<li><b>{html.escape(title)}</b>: {html.escape(words)}</li>" for _, title, _, words in shown)
-    return f"{table(titles, cells)}<ul>{meanings}</ul>"
+    options = {"best of": [row.best_of for row in rows], "discount": [f"{row.discount:g}" for row in rows]}
+    columns: dict[str, list] = {"updates": [f"{row.step:,}" for row in rows], "seed": [row.seed for row in rows]}
+    columns |= {title: column for title, column in options.items() if len(set(column)) > 1}
+    meanings = [f"{title} {column[0]}" for title, column in options.items() if title not in columns]
+    for name, title, form, words in OFFLINE_FIGURES:
+        values = [row.figures.get(name) for row in rows]
+        if any(value is not None for value in values):
+            columns[title] = ["-" if value is None else format(value, form) for value in values]
+            meanings.append(f"{title}: {words}")
+    points = "".join(f"<li>{html.escape(words)}</li>" for words in meanings)
+    return f"{table(columns, zip(*columns.values(), strict=True))}<ul>{points}</ul>"
 
 
 def table(titles: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
