@@ -133,7 +133,7 @@ def test_observations_are_standardised_as_those_of_the_data(tmp_path):
     made = Trainer(config, RunDirectory(tmp_path / "run"), task, quiet=True)
     with made.interaction:
         made.interaction.start()
-        seen = np.asarray(made.interaction.experiences.present[0])
+        seen = np.asarray(made.interaction.experiences.observation[0, 0])
         first = reset(task.make_environment(), made.interaction.episode_seed(0, 0)).observation
     observation = np.asarray(task.train.observation)
     expected = (first - observation.mean(0)) / observation.std(0)
