@@ -25,7 +25,7 @@ def run(arguments: list[str]) -> int:
     changes = {"steps": parsed.steps, "evaluation_episodes": parsed.episodes}
     changes = {name: value for name, value in changes.items() if value is not None}
     config = settings(algorithm=ALGORITHM, preset="laptop", seeds=(parsed.seed,), **changes)
-    print(f"DROL learns to cross a maze ({config.task}) from {folder}; two to three minutes on two cores.", flush=True)
+    print(f"DROL learns to cross a maze ({config.task}), in {folder}; two to four minutes on two cores.", flush=True)
     keep_compiled_programs()
     trained = train(config, folder)
     if not trained.finished:
