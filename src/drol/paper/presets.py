@@ -101,7 +101,9 @@ def settings(
         >>> config.algorithm.bc_weight, config.steps
         (10.0, 1000000)
     """
-    name = task.name if isinstance(task, Task) else find_source(task) and task
+    if isinstance(task, str):
+        find_source(task)  # refuses an unknown name before anything else
+    name = task if isinstance(task, str) else task.name
     kind = find_algorithm(algorithm) if isinstance(algorithm, str) else algorithm
     start = preset_settings(name, kind, preset)
     run_names = [field.name for field in dataclasses.fields(RunConfig) if field.name not in ("algorithm", "task")]
