@@ -15,7 +15,7 @@ from drol.paper.presets import LAPTOP, PRESETS, preset_settings, settings
 from drol.runs.config import RunConfig
 from drol.runs.directory import RunDirectory
 from drol.runs.run import Run
-from drol.tasks import DEFAULT_TASK, load_task
+from drol.tasks import DEFAULT_TASK
 from drol.training.train import check_same_run, train
 from drol.training.trainer import Diverged
 
@@ -84,7 +84,7 @@ def run(arguments: list[str]) -> int:
     keep_compiled_programs()
     folder = parsed.out or Path("runs") / config.folder_name()
     check_same_run(RunDirectory(folder), config)
-    task = load_task(config.task, Path(config.dataset) if config.dataset else None)
+    task = config.load_task()
     for note in preset_settings(config.task, type(config.algorithm), parsed.preset).notes:
         print(f"drol: note: {note}", file=sys.stderr)  # only now, so that a mistake is answered with one line
     options = (parsed.processes, parsed.quiet, parsed.background_evaluation, parsed.devices)

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Self
 from drol.algorithms import Algorithm, algorithm_name, find_algorithm
 from drol.bounds import bounds, check_field
 from drol.errors import InputError, unknown_name
-from drol.tasks import DEFAULT_TASK
+from drol.tasks import DEFAULT_TASK, load_task
+from drol.tasks.base import Task
 
 GROWING = ("steps", "online_steps")  # settings that may be larger when a run goes on
 MOST_STEPS = 10**12
@@ -39,6 +40,8 @@ class RunConfig:
         evaluation_interval: Updates between two evaluations.
         evaluation_episodes: Episodes of each evaluation of each seed.
         evaluation_seed: Seed of the first evaluation episode; the others count up from it.
+        success_timing: When OGBench judges a step: "before" it, "after" it (as for the published scores), or
+            "environment" for what the installed version does.
         checkpoint_interval: Updates between two checkpoints.
         standardise_observations: Whether observations are shifted and scaled to mean 0 and one deviation.
         observation_scale: Deviation that standardised observations get.
@@ -72,6 +75,12 @@ class RunConfig:
     evaluation_seed: int = setting(
         0, "seed of the first evaluation episode; the others count up from it", 0, MOST_SEEDS
     )
+    success_timing: str = setting(
+        "environment",
+        "when OGBench judges a step: before it (as the data), after it (as OGBench 1.1, with which the published "
+        "scores were made), or as the environment does by itself",
+        choices=("environment", "before", "after"),
+    )
     checkpoint_interval: int = setting(20_000, "updates between two checkpoints", 1, MOST_STEPS)
     standardise_observations: bool = setting(
         False, "shift and scale observations to mean 0 and deviation 1 over the data; saved with the policy"
@@ -103,6 +112,10 @@ class RunConfig:
         """Updates of each seed, offline and online."""
         return self.steps + self.online_steps
 
+    def load_task(self) -> Task:
+        """Load the task with the data and the timing of success that the settings ask for."""
+        return load_task(self.task, self.dataset).judged(self.success_timing)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON can hold them."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -124,7 +137,9 @@ class RunConfig:
 
     def folder_name(self) -> str:
         """Return a folder for this run: the same settings, whatever the number of steps, have the same folder."""
-        content = {name: value for name, value in self.to_dict().items() if name not in GROWING}
+        defaults = type(self)(type(self.algorithm)()).to_dict()
+        changed = differences(defaults, self.to_dict())
+        content = [(each.path, each.after) for each in changed if each.path[0] not in GROWING or len(each.path) > 1]
         digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
         return f"{self.task}/{algorithm_name(self.algorithm)}-{digest}"
 

@@ -10,7 +10,6 @@ from drol.policy import Policy
 from drol.runs.config import RunConfig
 from drol.runs.directory import RunDirectory
 from drol.runs.rows import EvaluationRow, MetricsRow, OfflineRow, OnlineEpisodeRow, Rows, newest_scores
-from drol.tasks import load_task
 from drol.tasks.base import Task
 
 
@@ -37,7 +36,7 @@ class Run:
     @functools.cached_property
     def task(self) -> Task:
         """The task with its data, loaded when it is first used."""
-        return load_task(self.config.task, Path(self.config.dataset) if self.config.dataset else None)
+        return self.config.load_task()
 
     @property
     def step(self) -> int:

@@ -2,8 +2,8 @@
 
 import pickle
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,6 +87,8 @@ class Task:
         action_box: The box that the data's actions were scaled from, if they were scaled.
         maze: A maze to draw; the first two numbers of an observation are then a position in it.
         environment_modules: Modules that the server of environment processes imports once, for all of them.
+        success_timing: Whether the environment judges a step "before" or "after" it; None if that is not known.
+        timed_environments: Functions that make the environment with another timing, by timing; empty if it has one.
     """
 
     name: str
@@ -99,6 +101,21 @@ class Task:
     action_box: ActionBox | None = None
     maze: Maze | None = None
     environment_modules: tuple[str, ...] = ()
+    success_timing: str | None = None
+    timed_environments: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+
+    def judged(self, timing: str) -> "Task":
+        """Return the task with an environment that judges a step "before" or "after" it.
+
+        The timing "environment" changes nothing. The rewards of the data stay as they are.
+        """
+        if timing in ("environment", self.success_timing):
+            return self
+        if timing not in self.timed_environments:
+            raise InputError(
+                f"success_timing is {timing!r}; the environment of {self.name} leaves no choice, leave it out"
+            )
+        return replace(self, make_environment=self.timed_environments[timing], success_timing=timing)
 
 
 def success_rate(episodes: Sequence[Episode]) -> float:

@@ -7,7 +7,6 @@ from drol.evaluation.environment_process import refuse_inside_environment_proces
 from drol.runs.config import GROWING, RunConfig, differences
 from drol.runs.directory import RunDirectory
 from drol.runs.run import Run
-from drol.tasks import load_task
 from drol.tasks.base import Task
 from drol.training.placement import place
 from drol.training.signals import stop_requests
@@ -50,9 +49,10 @@ def train(
     check_same_run(directory, config)
     placement = place(len(config.seeds), config.algorithm.batch_size, devices)
     if task is None:
-        task = load_task(config.task, Path(config.dataset) if config.dataset else None)
+        task = config.load_task()
     elif task.name != config.task:
         raise InputError(f"the task is {task.name!r} and the settings are for {config.task!r}; both must be the same")
+    task = task.judged(config.success_timing)
     with directory.locked(), stop_requests() as stop:
         trainer = Trainer(config, directory, task, placement, processes, quiet, background_evaluation)
         trainer.resume()
@@ -65,6 +65,10 @@ def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
     if not directory.exists:
         return
     old, new = directory.read_config()["run"], config.to_dict()
+    if (
+        old["algorithm"]["name"] == new["algorithm"]["name"]
+    ):  # settings that are younger than the run are at their default
+        old = RunConfig.from_dict(old, type(config.algorithm)).to_dict()
     changed = [each for each in differences(old, new) if each.path[0] not in GROWING or len(each.path) > 1]
     if changed:
         raise InputError(f"the folder {directory.path} holds another run ({changed[0]}); choose another --out")

@@ -12,10 +12,15 @@ from drol.tasks.frames import stack_frames
 from drol.tasks.packages import missing_package
 
 MODULES = ("gymnasium", "mujoco", "ogbench")  # that making an environment imports
+SUCCESS_TIMINGS = {"before": {}, "after": {"success_timing": "post"}}  # -> what OGBench is told; single tasks are "pre"
 
 
-def make_ogbench(environment_name: str, frame_stack: int = 1) -> Any:
-    """Make the environment of an OGBench id; each observation is made of its last `frame_stack` frames."""
+def make_ogbench(environment_name: str, frame_stack: int = 1, success_timing: str = "before") -> Any:
+    """Make the environment of an OGBench id; each observation is made of its last `frame_stack` frames.
+
+    Reward, success and end of a step are judged before it, as in the data and as OGBench does since 1.2, or after it,
+    as it did until then.
+    """
     try:
         import gymnasium
         import ogbench  # noqa: F401 (registers the environments)
@@ -29,7 +34,7 @@ def make_ogbench(environment_name: str, frame_stack: int = 1) -> Any:
         warnings.simplefilter("ignore")
         tempfile.tempdir = folder
         try:
-            environment = gymnasium.make(environment_name, disable_env_checker=True)
+            environment = gymnasium.make(environment_name, disable_env_checker=True, **SUCCESS_TIMINGS[success_timing])
         finally:
             tempfile.tempdir = previous
     return stack_frames(environment, frame_stack)

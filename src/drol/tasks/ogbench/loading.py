@@ -15,7 +15,7 @@ from drol.data.files.npz import read_npz
 from drol.data.images import CROP_PROBABILITY, FRAME_STACK
 from drol.errors import InputError
 from drol.tasks.base import Maze, Task, success_rate
-from drol.tasks.ogbench.environment import MODULES, make_ogbench
+from drol.tasks.ogbench.environment import MODULES, SUCCESS_TIMINGS, make_ogbench
 from drol.tasks.ogbench.names import IMAGE, TaskName
 from drol.tasks.ogbench.rewards import Goal, read_goal, rewards
 
@@ -37,6 +37,8 @@ def load_single_task(name: TaskName, path: Path) -> Task:
         train=read_dataset(path, facts.goal, facts.shapes),
         validation=read_dataset(validation_path, facts.goal, facts.shapes) if validation_path.is_file() else None,
         make_environment=environment_maker(name),
+        success_timing="before",
+        timed_environments={timing: environment_maker(name, timing) for timing in SUCCESS_TIMINGS},
         score=success_rate,
         score_name="success (%)",
         maze=facts.maze,
@@ -44,10 +46,12 @@ def load_single_task(name: TaskName, path: Path) -> Task:
     )
 
 
-def environment_maker(name: TaskName) -> Callable[[], Any]:
+def environment_maker(name: TaskName, success_timing: str = "before") -> Callable[[], Any]:
     """Return a function that makes the environment of a task."""
     frames = FRAME_STACK if name.visual else 1
-    return functools.partial(make_ogbench, name.environment_id(name.visual), frame_stack=frames)
+    return functools.partial(
+        make_ogbench, name.environment_id(name.visual), frame_stack=frames, success_timing=success_timing
+    )
 
 
 def read_task_facts(name: TaskName) -> TaskFacts:
