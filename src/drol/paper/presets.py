@@ -143,7 +143,7 @@ def task_settings(task: str, algorithm: str, preset: str = "paper") -> Settings:
     notes += remarks(group, algorithm, preset)
     return Settings(
         hyperparameters={name: value for name, value in values.items() if value is not None},
-        run={"steps": 500_000 if group in D4RL else 1_000_000},
+        run={"steps": 500_000} if group in D4RL else {"steps": 1_000_000, "success_timing": "after"},
         notes=tuple(notes),
         source=source(group, algorithm, preset),
         unknown=unknown,

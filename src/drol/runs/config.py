@@ -137,9 +137,12 @@ class RunConfig:
 
     def folder_name(self) -> str:
         """Return a folder for this run: the same settings, whatever the number of steps, have the same folder."""
-        defaults = type(self)(type(self.algorithm)()).to_dict()
-        changed = differences(defaults, self.to_dict())
-        content = [(each.path, each.after) for each in changed if each.path[0] not in GROWING or len(each.path) > 1]
+        content = {
+            field.name: getattr(owner, field.name)
+            for owner in (self, self.algorithm)
+            for field in dataclasses.fields(owner)
+            if field.name not in (*GROWING, "algorithm") and getattr(owner, field.name) != field.default
+        }
         digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
         return f"{self.task}/{algorithm_name(self.algorithm)}-{digest}"
 

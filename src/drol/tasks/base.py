@@ -112,9 +112,7 @@ class Task:
         if timing in ("environment", self.success_timing):
             return self
         if timing not in self.timed_environments:
-            raise InputError(
-                f"success_timing is {timing!r}; the environment of {self.name} leaves no choice, leave it out"
-            )
+            raise InputError(f"success_timing is {timing!r}; {self.name} leaves no choice, so leave it out")
         return replace(self, make_environment=self.timed_environments[timing], success_timing=timing)
 
 

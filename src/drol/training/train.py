@@ -65,9 +65,7 @@ def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
     if not directory.exists:
         return
     old, new = directory.read_config()["run"], config.to_dict()
-    if (
-        old["algorithm"]["name"] == new["algorithm"]["name"]
-    ):  # settings that are younger than the run are at their default
+    if old["algorithm"]["name"] == new["algorithm"]["name"]:  # settings younger than the run are at their default
         old = RunConfig.from_dict(old, type(config.algorithm)).to_dict()
     changed = [each for each in differences(old, new) if each.path[0] not in GROWING or len(each.path) > 1]
     if changed:
