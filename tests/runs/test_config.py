@@ -89,6 +89,7 @@ def test_the_folder_depends_on_everything_but_the_number_of_steps():
         "evaluation_interval": 7,
         "evaluation_episodes": 4,
         "evaluation_seed": 1,
+        "success_timing": "after",
         "checkpoint_interval": 4,
         "standardise_observations": True,
         "observation_scale": 2.0,
