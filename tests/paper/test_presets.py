@@ -81,6 +81,13 @@ def test_a_default_task_has_the_settings_of_its_family():
             assert default == task_settings(f"{data}-singletask-task3-v0", algorithm)
 
 
+def test_rebrac_takes_next_actions_as_the_code_that_made_the_published_numbers():
+    for task in TASKS:
+        for preset in PRESETS:
+            masked = settings(task, "rebrac", preset).algorithm.to_dict()["mask_next_action"]
+            assert masked == ("singletask" not in task)  # the columns of D4RL are of CORL, whose next actions are right
+
+
 def test_unknown_values_are_absent_and_said():
     unknown = {
         (task, algorithm, task_settings(task, algorithm).unknown)

@@ -203,6 +203,8 @@ def baseline_values(group: str, algorithm: str) -> dict[str, Any]:
     values = tuned | {name: value for name, value in shared.items() if name in fields and name not in tuned}
     if group in OGBENCH and algorithm in ("bc", "iql", "ifql"):  # the sources say nothing more about widths
         values["hidden_sizes"] = (256 if algorithm == "iql" and data == "play" else 512,) * 4
+    if group in OGBENCH and algorithm == "rebrac":
+        values["mask_next_action"] = False  # as the code that made the published numbers
     return values
 
 
