@@ -1,3 +1,4 @@
+import dataclasses
 import functools
 
 import numpy as np
@@ -90,3 +91,15 @@ def test_held_out_data_of_another_size_are_refused(dataset):
     other = Dataset.from_rows(**random_rows([5], action_size=1))
     with pytest.raises(InputError, match=r"validation has Spec\(.*\) where dataset has Spec\(.*\); they must be equal"):
         task_from(dataset, "mine", validation=other)
+
+
+def test_the_timing_of_success_is_chosen_where_there_is_a_choice(dataset):
+    task = task_from(dataset, "mine", Walk)
+    assert task.judged("environment") is task
+    with pytest.raises(InputError, match="success_timing is 'after'; mine leaves no choice, so leave it out"):
+        task.judged("after")
+    other = functools.partial(Walk, "slow")
+    timed = dataclasses.replace(task, success_timing="before", timed_environments={"after": other})
+    assert timed.judged("before") is timed
+    judged = timed.judged("after")
+    assert (judged.make_environment, judged.success_timing, judged.train) == (other, "after", dataset)

@@ -309,6 +309,15 @@ def test_a_hyperparameter_called_steps_may_not_grow(copy):
         run(copy)
 
 
+def test_a_run_that_is_older_than_a_setting_goes_on_with_its_default(copy):
+    config = RunDirectory(copy).read_config()
+    del config["run"]["success_timing"]
+    (copy / "config.json").write_text(json.dumps(config))
+    with pytest.raises(InputError, match=r"holds another run \(success_timing was environment, now after\)"):
+        run(copy, success_timing="after")
+    assert run(copy, steps=15).step == 15
+
+
 def test_a_task_of_another_name_is_refused(tmp_path):
     with pytest.raises(InputError, match="the task is 'other' and the settings are for 'toy'"):
         run(tmp_path / "run", tiny_task(name="other"))

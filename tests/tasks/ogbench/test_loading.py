@@ -13,8 +13,8 @@ from shared_files import shared
 from drol.errors import InputError
 from drol.tasks import load_task
 from drol.tasks.ogbench.environment import make_ogbench
-from drol.tasks.ogbench.loading import read_dataset, stored_shapes
-from drol.tasks.ogbench.names import ENVIRONMENTS
+from drol.tasks.ogbench.loading import environment_maker, read_dataset, stored_shapes
+from drol.tasks.ogbench.names import ENVIRONMENTS, find_name
 from drol.tasks.ogbench.rewards import PlaceGoal, read_goal
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # gymnasium's and glfw's, about OGBench and screens
@@ -126,6 +126,35 @@ def maze():
     made.reset(seed=0)
     yield made
     made.close()
+
+
+def drive_to_the_goal(timing, steps=30):
+    """The rewards, ends and successes of steps that go straight from beside the goal to it, and the goal's distance."""
+    maker = environment_maker(find_name("pointmaze-medium-navigate-singletask-task1-v0"), timing)
+    made = maker()
+    made.reset(seed=0)
+    inner = made.unwrapped
+    inner.set_xy(np.add(inner.cur_goal_xy, (0.0, 2.0)))
+    answers, distances = [], []
+    for _ in range(steps):
+        _, reward, terminated, _, info = made.step(np.asarray([0.0, -1.0]))
+        answers.append((reward, terminated, info["success"]))
+        distances.append(float(np.linalg.norm(inner.get_xy() - inner.cur_goal_xy)))
+        if terminated:
+            break
+    made.close()
+    return answers, distances
+
+
+def test_success_after_the_step_ends_an_episode_one_step_earlier(maze):
+    before, distances = drive_to_the_goal("before")
+    after, earlier_distances = drive_to_the_goal("after")
+    assert len(before) == len(after) + 1 > 2
+    assert after == before[1:]  # the last of -1, ..., -1, 0 comes a step earlier
+    assert after[-1] == (0.0, True, True)
+    assert earlier_distances == distances[:-1]
+    radius = read_goal(maze).radius
+    assert distances[-3] > radius >= distances[-2]  # judged after the step, it ends where it arrives
 
 
 @settings(deadline=None, max_examples=30)
