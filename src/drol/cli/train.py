@@ -12,6 +12,7 @@ from drol.cli.jax_cache import keep_compiled_programs
 from drol.cli.main import complain
 from drol.evaluation.episodes import EnvironmentFailed
 from drol.paper.presets import LAPTOP, PRESETS, preset_settings, settings
+from drol.paper.scales import SHRUNK
 from drol.runs.config import RunConfig
 from drol.runs.directory import RunDirectory
 from drol.runs.run import Run
@@ -41,10 +42,11 @@ def make_parser(algorithm: str) -> Parser:
     parser.add_argument("--algorithm", default="drol", metavar="NAME", help=f"one of {names} (default: drol)")
     parser.add_argument(
         "--preset",
-        choices=(*PRESETS, LAPTOP),
+        choices=(*PRESETS, *SHRUNK, LAPTOP),
         default="paper",
         help="settings to start from: those of the task as printed or as in the released commands, with K = 16 or the "
-        "tuned K, or small networks for a laptop (default: paper)",
+        "tuned K; small: the paper's with small networks and few updates; smoke: to see that it runs; laptop: that of "
+        "the demo (default: paper)",
     )
     parser.add_argument(
         "--out", type=Path, help="run folder (default: runs/<task>/<algorithm>-<digest of the settings>)"

@@ -23,6 +23,7 @@ from drol.paper.hyperparameters import (
     SOURCES,
     WHY_UNKNOWN,
 )
+from drol.paper.scales import SHRUNK, like_task, shrunk_hyperparameters, shrunk_run
 from drol.runs.config import RunConfig
 from drol.tasks import DEFAULT_TASK, find_source
 from drol.tasks.base import Task
@@ -88,7 +89,8 @@ def settings(
         task: The name of a task of `drol data list --all`, or a task.
         algorithm: The name of an algorithm of `drol algorithms`, or the class of one.
         preset: "paper" or "paper-tuned" (the task's row of the paper's tables, with K = 16 or the tuned K),
-            "released" or "released-tuned" (the official commands), or "laptop" (small networks, for quick runs).
+            "released" or "released-tuned" (the official commands), "small" (the paper's with small networks and few
+            updates, for two cores) or "laptop" (smaller still, for the demo).
         changes: Settings of a run (`seeds`, `steps`, ...) and hyperparameters of the algorithm (`bc_weight`, ...); the
             flags of `drol train` as keywords.
 
@@ -120,6 +122,13 @@ def preset_settings(task: str, kind: type[Algorithm], preset: str) -> "Settings"
     """Return what a preset gives an algorithm on a task, before anything is changed."""
     if preset == LAPTOP:
         return Settings({**kind.presets.get(LAPTOP, {})}, LAPTOP_RUN, notes=(), source="drol")
+    if preset in SHRUNK:
+        start = task_settings(like_task(task), algorithm_name(kind))
+        return dataclasses.replace(
+            start,
+            hyperparameters=start.hyperparameters | shrunk_hyperparameters(task, kind, preset),
+            run=start.run | shrunk_run(task, preset),
+        )
     return task_settings(task, algorithm_name(kind), preset)
 
 

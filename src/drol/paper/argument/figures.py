@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from drol.algorithms.parts import uniform_in_ball
 from drol.experiments.report.style import GOAL, GRID, INK, MISSED, MUTED, REACHED, SERIES, styled
+from drol.paper.argument.coverage import coverage
 from drol.paper.argument.propositions import (
-    coverage,
     exact_kmeans,
     follow_q,
     interval_points,

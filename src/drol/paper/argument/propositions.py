@@ -1,20 +1,17 @@
-"""The five propositions of the paper as numbers, a function for each.
+"""The propositions of the paper as numbers, a function for each; the fourth is in coverage.py.
 
     1  separated_neighbourhoods   the exact minimiser of the routed objective has one prototype for each interval
     2  tether_and_route           gradients of the losses that train: a pull that stays, and one that changes hands
-    3  tether_bias                |x_fix - x_Q| <= 2 / (2 + alpha m) |a - x_Q|
-    4  coverage                   P(all M neighbourhoods hit by K draws) >= 1 - sum (1 - p_m)^K >= 1 - M exp(-K p_min)
+    3  tether_bias                |x_fix - x_Q| <= 2 / (2 + alpha m) |a - x_Q|, where every x is allowed
+       bounded_tether_bias        the same where x must be in a bounded convex set
     5  ball_scale                 E|z|^2 = d / (d + 2) R^2 for z uniform in the ball of radius R
 
-docs/propositions.md states them and quotes the numbers; `python -m drol.paper.argument.propositions --out docs/images`
-draws the figures.
+docs/propositions.md states them and shows the numbers, which `drol paper propositions` computes.
 """
 
-import argparse
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -206,48 +203,73 @@ def follow_q(strength: float, optimum: np.ndarray, data: np.ndarray, start: np.n
     return result
 
 
-def tether_bias(alpha: float, dimension: int, kind: str, seed: int = 0) -> dict[str, float]:
-    """Check proposition 3: where `|x - a|^2 - alpha Q(x)` is least, as a share of the way from x_Q to a, and its bound.
+class TetherProblem:
+    """`g(x) = |x - a|^2 - alpha Q(x)` for a random target a and a random Q with its maximum at 0 and curvature m >= 1.
 
-    `-Q = m/2 |x|^2` (isotropic), `x' A x / 2` (anisotropic) or that plus `2 sum log cosh x` (curved), all with x_Q = 0
-    and the least curvature m = 1.
+    `-Q = m/2 |x|^2` (isotropic), `x' A x / 2` (anisotropic) or that plus `2 sum log cosh x` (curved).
     """
-    generator = np.random.default_rng(seed)
-    target = generator.normal(size=dimension)
-    basis = np.linalg.qr(generator.normal(size=(dimension, dimension)))[0]
-    curvature = np.ones(dimension) if kind == "isotropic" else np.linspace(1, 10, dimension)
-    matrix = basis @ np.diag(curvature) @ basis.T
-    bend = 2.0 if kind == "curved" else 0.0
 
-    def gradient(x: np.ndarray, target: np.ndarray) -> np.ndarray:
-        return 2 * (x - target) + alpha * (matrix @ x + bend * np.tanh(x))
+    def __init__(self, alpha: float, dimension: int, kind: str, generator: np.random.Generator):
+        self.alpha, self.bound = alpha, 2 / (2 + alpha)
+        self.target = generator.normal(size=dimension)
+        basis = np.linalg.qr(generator.normal(size=(dimension, dimension)))[0]
+        curvature = np.ones(dimension) if kind == "isotropic" else np.linspace(1, 10, dimension)
+        self.matrix = basis @ np.diag(curvature) @ basis.T
+        self.bend = 2.0 if kind == "curved" else 0.0
 
-    x = target.copy()
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        return 2 * (x - self.target) + self.alpha * (self.matrix @ x + self.bend * np.tanh(x))
+
+    def hessian(self, x: np.ndarray) -> np.ndarray:
+        return 2 * np.eye(len(x)) + self.alpha * (self.matrix + np.diag(self.bend / np.cosh(x) ** 2))
+
+    def share(self, x: np.ndarray) -> float:
+        """Return how far x is from x_Q = 0, as a share of how far the target is."""
+        return float(np.linalg.norm(x) / np.linalg.norm(self.target))
+
+
+def tether_bias(alpha: float, dimension: int, kind: str, seed: int = 0) -> dict[str, float]:
+    """Check proposition 3 where every x is allowed: the share of the way from x_Q to a that is left, and its bound."""
+    problem = TetherProblem(alpha, dimension, kind, np.random.default_rng(seed))
+    x = problem.target.copy()
     for _ in range(60):  # Newton's method, damped
-        hessian = 2 * np.eye(dimension) + alpha * (matrix + np.diag(bend / np.cosh(x) ** 2))
-        x = x - 0.7 * np.linalg.solve(hessian, gradient(x, target))
+        x = x - 0.7 * np.linalg.solve(problem.hessian(x), problem.gradient(x))
     optimum = np.zeros(dimension)
     return {
-        "share": float(np.linalg.norm(x) / np.linalg.norm(target)),
-        "bound": 2 / (2 + alpha),
-        "slope_at_optimum": float(np.linalg.norm(gradient(optimum, target))),
-        "slope_if_target_is_optimum": float(np.linalg.norm(gradient(optimum, optimum))),
+        "share": problem.share(x),
+        "bound": problem.bound,
+        "slope_at_optimum": float(np.linalg.norm(problem.gradient(optimum))),
+        "slope_if_target_is_optimum": float(np.linalg.norm(problem.gradient(optimum) + 2 * problem.target)),
     }
 
 
-def coverage(probabilities: Sequence[float], draws: int, trials: int = 20_000, seed: int = 0) -> dict[str, float]:
-    """Check proposition 4 for disjoint neighbourhoods: counted, exact by inclusion and exclusion, and both bounds."""
-    p = np.asarray(probabilities)
-    rest = max(0.0, 1 - p.sum())
-    counts = np.random.default_rng(seed).multinomial(draws, [*p, rest], size=trials)[:, :-1]
-    counted = float((counts > 0).all(1).mean())
-    subsets = (subset for size in range(len(p) + 1) for subset in itertools.combinations(p, size))
+def bounded_tether_bias(alpha: float, dimension: int, kind: str, shape: str, seed: int = 0) -> dict[str, float]:
+    """Check proposition 3 in a random box or ball that holds x_Q and a, by projected gradient descent.
+
+    Where the minimiser is on the edge, the gradient is not 0 there; what the bound needs is that no step into the set
+    goes down, so that `pull_to_optimum`, the gradient times x_Q - x_fix, is not negative.
+    """
+    generator = np.random.default_rng(seed)
+    problem = TetherProblem(alpha, dimension, kind, generator)
+    lower, upper = -generator.uniform(0.05, 0.6, dimension), generator.uniform(0.05, 0.6, dimension)
+    centre, radius = lower / math.sqrt(dimension), 0.61  # 0, which is x_Q, is less than 0.6 from this centre
+
+    def project(x: np.ndarray) -> np.ndarray:
+        if shape == "box":
+            return np.clip(x, lower, upper)
+        return centre + (x - centre) * min(1.0, radius / max(float(np.linalg.norm(x - centre)), 1e-12))
+
+    problem.target = project(problem.target)
+    x, rate = problem.target, 1 / np.linalg.eigvalsh(problem.hessian(np.zeros(dimension)))[-1]
+    for _ in range(3_000):
+        x = project(x - rate * problem.gradient(x))
+    gradient = problem.gradient(x)
     return {
-        "counted": counted,
-        "standard_error": math.sqrt(max(counted * (1 - counted), 1 / trials) / trials),
-        "exact": sum((-1) ** len(subset) * max(0.0, 1 - sum(subset)) ** draws for subset in subsets),
-        "union_bound": 1 - float(((1 - p) ** draws).sum()),
-        "exponential_bound": 1 - len(p) * math.exp(-draws * p.min()),
+        "share": problem.share(x),
+        "bound": problem.bound,
+        "slope_at_minimum": float(np.linalg.norm(gradient)),
+        "pull_to_optimum": float(-gradient @ x),
+        "still_moving": float(np.linalg.norm(project(x - rate * gradient) - x)),
     }
 
 
@@ -264,20 +286,3 @@ def ball_scale(dimension: int, draws: int = 400_000, seed: int = 0) -> dict[str,
         "kolmogorov_smirnov": float(kstest(uniform, "uniform").statistic),
         "mean_direction": float(np.linalg.norm((latent / length[:, None]).mean(0))),
     }
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    from drol.experiments.report.style import save_figure
-    from drol.paper.argument.figures import FIGURES  # which draws what this module computes
-
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("docs/images"), help="folder of the figures")
-    folder = parser.parse_args(arguments).out
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, draw in FIGURES.items():
-        save_figure(draw(), folder / f"proposition-{name}.png", dpi=110)
-        print(folder / f"proposition-{name}.png")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,256 @@
+"""The runs that a table or figure of the paper needs, and which of them are done."""
+
+import fnmatch
+import functools
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from drol.errors import InputError, unknown_name
+from drol.paper.presets import GROUP_OF_TASK, settings
+from drol.paper.reproduce.experiments import COLUMNS, TUNED, Block, blocks_of, ladder_of
+from drol.runs.config import RunConfig
+from drol.runs.directory import RunDirectory
+from drol.runs.run import Run
+from drol.storage import exclusive
+
+ROOT = Path("runs/paper")  # where the runs of a reproduction are kept
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a reproduction: a method on a task with some seeds, trained in one process."""
+
+    scale: str
+    task: str
+    method: str
+    seeds: tuple[int, ...]
+    changes: Mapping[str, Any] = field(default_factory=dict)  # of what the scale's preset says
+    best_of: tuple[int, ...] = ()  # how else the last policy is evaluated
+
+    @property
+    def name(self) -> str:
+        """Return the folder of the run below the root: the same run has the same name in every plan."""
+        label = self.method + "".join(f"-k{value}" for name, value in self.changes.items() if name == "num_candidates")
+        label += "".join(f"-{name}-{value}" for name, value in self.changes.items() if name != "num_candidates")
+        return f"{self.scale}/{self.task}/{label}/seed-{'-'.join(map(str, self.seeds))}"
+
+    @functools.cached_property
+    def config(self) -> RunConfig:
+        return settings(self.task, self.method, self.scale, seeds=self.seeds, **self.changes)
+
+    def commands(self, root: Path) -> list[list[str]]:
+        """Return the arguments of `drol` that make the run; each of them may be given again."""
+        flags = [word for name, value in self.changes.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        train = ["train", self.task, "--algorithm", self.method, "--preset", self.scale, *flags, "--seeds"]
+        out = str(root / self.name)
+        evaluations = [["evaluate", out, "--best-of", str(count)] for count in self.missing_best_of(root)]
+        return [[*train, *map(str, self.seeds), "--out", out], *evaluations]
+
+    def state(self, root: Path) -> "State":
+        """Return how far the run is."""
+        directory = RunDirectory(root / self.name)
+        if not directory.exists:
+            return State(0, self.config.total_steps, False)
+        step = Run(directory, self.config).step
+        evaluated = {row.seed for row in directory.read_evaluations() if row.step == self.config.total_steps}
+        done = step >= self.config.total_steps and evaluated >= {*self.seeds}
+        return State(step, self.config.total_steps, is_locked(directory), done and not self.missing_best_of(root))
+
+    def missing_best_of(self, root: Path) -> list[int]:
+        """Return which of the evaluations after training are missing."""
+        directory = RunDirectory(root / self.name)
+        rows = directory.read_extra_evaluations() if directory.exists else []
+        last = self.config.total_steps
+        found = {(row.best_of, row.seed) for row in rows if row.step == last}
+        return [count for count in self.best_of if not found >= {(count, seed) for seed in self.seeds}]
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a run is."""
+
+    step: int
+    steps: int
+    running: bool
+    done: bool = False
+
+    def __str__(self) -> str:
+        if self.done:
+            return "done"
+        if self.running:
+            return f"running, {self.step:,} of {self.steps:,}"
+        return f"stopped at {self.step:,}" if self.step else "missing"
+
+
+def is_locked(directory: RunDirectory) -> bool:
+    """Return whether a process trains in a folder now."""
+    try:
+        with exclusive(directory.path / ".lock", "busy"):
+            return False
+    except InputError:
+        return True
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The runs of a table or figure, in the order in which they are worth having, and remarks on them."""
+
+    experiment: str
+    scale: str
+    root: Path
+    runs: tuple[PlannedRun, ...]
+    notes: tuple[str, ...] = ()
+
+    def states(self) -> list[tuple[PlannedRun, State]]:
+        return [(each, each.state(self.root)) for each in self.runs]
+
+    def unfinished(self) -> list[PlannedRun]:
+        return [each for each, state in self.states() if not state.done]
+
+
+def make_plan(
+    experiments: str | Sequence[str],
+    scale: str = "paper",
+    tasks: str = "*",
+    methods: Sequence[str] | None = None,
+    seeds: int | None = None,
+    root: Path | str = ROOT,
+    seeds_per_run: int | None = None,
+) -> Plan:
+    """Plan the runs of tables and figures of the paper.
+
+    Args:
+        experiments: Any of "table1", "full", "fig2", "fig3" and "fig4".
+        scale: "paper", "small" (what two cores carry) or "smoke" (only to see that all of it works).
+        tasks: A pattern that the names of tasks match, such as "cube-*".
+        methods: Columns of the table; all if None. "drol*" is DROL with the K that the paper's protocol chooses.
+        seeds: Seeds of each task; the number of the scale if None.
+        root: Where the runs are kept.
+        seeds_per_run: Seeds trained in one process; all at the scale "paper", else one, if None.
+
+    Returns:
+        The plan; `drol.paper.reproduce.execute.execute` runs it.
+    """
+    root, names = Path(root), [experiments] if isinstance(experiments, str) else list(experiments)
+    for method in methods or ():
+        if method not in COLUMNS:
+            raise unknown_name("method", method, COLUMNS)
+    for name, value in (("seeds", seeds), ("seeds_per_run", seeds_per_run)):
+        if value is not None and value < 1:
+            raise InputError(f"{name} is {value}; it must be at least 1")
+    blocks = [block for name in names for block in blocks_of(name, scale)]
+    known = list(dict.fromkeys(task for block in blocks for task in block.tasks))
+    if not fnmatch.filter(known, tasks):
+        raise InputError(f"no task of {' '.join(names)} at scale {scale} matches {tasks!r}; it has {', '.join(known)}")
+    runs: dict[str, PlannedRun] = {}
+    notes: list[str] = []
+    for block in blocks:
+        matching = fnmatch.filter(block.tasks, tasks)
+        chosen = [method for method in block.methods if methods is None or method in methods]
+        for each in block_runs(block, matching, chosen, scale, seeds, seeds_per_run, root, notes):
+            known_run = runs.setdefault(each.name, each)
+            if each.best_of and not known_run.best_of:  # another experiment wants more of the same run
+                runs[each.name] = each
+    if not runs and not notes:
+        allowed = dict.fromkeys(method for block in blocks for method in block.methods)
+        raise InputError(f"{' '.join(names)} at scale {scale} has no runs of {methods}; it has {', '.join(allowed)}")
+    return Plan(" ".join(names), scale, root, tuple(runs.values()), tuple(dict.fromkeys(notes)))
+
+
+def block_runs(
+    block: Block,
+    tasks: Iterable[str],
+    methods: Sequence[str],
+    scale: str,
+    seeds: int | None,
+    seeds_per_run: int | None,
+    root: Path,
+    notes: list[str],
+) -> Iterable[PlannedRun]:
+    """Yield the runs of a block; those of DROL* are the ones that choose K until they are done."""
+    count = seeds or block.seeds
+    groups = seed_groups(count, seeds_per_run or (count if scale == "paper" else 1))
+    for method in methods:
+        for task in tasks:
+            if method == TUNED:
+                yield from tuned_runs(task, scale, groups, root, notes)
+                continue
+            for candidates in block.candidates if method == "drol" else (None,):
+                changes = {} if candidates is None else {"num_candidates": candidates}
+                for group in groups:
+                    yield PlannedRun(scale, task, method, group, changes, block.best_of if candidates else ())
+
+
+def seed_groups(count: int, per_run: int) -> list[tuple[int, ...]]:
+    return [tuple(range(first, min(first + per_run, count))) for first in range(0, count, per_run)]
+
+
+def tuned_runs(
+    task: str, scale: str, groups: Sequence[tuple[int, ...]], root: Path, notes: list[str]
+) -> Iterable[PlannedRun]:
+    """Yield the runs that choose K for a task and, when these are done, the runs of the task with it."""
+    ladder = [
+        PlannedRun(scale, each, "drol", group, {"num_candidates": candidates})
+        for each in choosing_tasks(task)
+        for candidates in ladder_of(scale)
+        for group in groups
+    ]
+    yield from ladder
+    chosen = chosen_candidates(task, scale, root)
+    if chosen is None:
+        done = sum(each.state(root).done for each in ladder)
+        notes.append(
+            f"K* of {task}: not chosen yet, {done} of {len(ladder)} runs on {' '.join(choosing_tasks(task))} are done"
+        )
+        return
+    for group in groups:
+        yield PlannedRun(scale, task, "drol", group, {"num_candidates": chosen})
+
+
+def family_of(task: str) -> str:
+    """Return the family of a task: a row of the paper's first table, or the environment of an OGBench task."""
+    if task.endswith("-v2"):
+        return "antmaze (D4RL)"
+    if task.endswith("-v1"):
+        return "adroit (D4RL)"
+    return GROUP_OF_TASK.get(task) or "-".join(task.split("-singletask")[0].split("-")[:-1])
+
+
+def choosing_tasks(task: str) -> tuple[str, ...]:
+    """Return the tasks on which the paper's protocol chooses K for a task.
+
+    It is the default task of an OGBench dataset, the three datasets of a task of Adroit, and each maze of D4RL itself.
+    """
+    if task.endswith("-v2"):
+        return (task,)
+    if task.endswith("-v1"):
+        name = task.split("-")[0]
+        return tuple(f"{name}-{data}-v1" for data in ("human", "cloned", "expert"))
+    dataset = task.split("-singletask")[0]
+    number = next((each for start, each in DEFAULT_NUMBERS.items() if dataset.startswith(start)), 1)
+    return (f"{dataset}-singletask-task{number}-v0",)
+
+
+DEFAULT_NUMBERS = {"antsoccer": 4, "cube": 2, "scene": 2, "puzzle": 4}  # OGBench's default tasks; 1 elsewhere
+
+
+def chosen_candidates(task: str, scale: str, root: Path) -> int | None:
+    """Return the K whose score on the choosing tasks is best, the smallest of equals; None until all are scored."""
+    from drol.paper.reproduce.scores import mean_score
+
+    means = {}
+    for candidates in ladder_of(scale):
+        folders = [root / scale / each / f"drol-k{candidates}" for each in choosing_tasks(task)]
+        scores = [mean_score(folder) for folder in folders]
+        if None in scores:
+            return None
+        means[candidates] = sum(score for score in scores if score is not None) / len(scores)
+    return max(means, key=lambda candidates: (means[candidates], -candidates))
+
+
+def command_lines(run: PlannedRun, root: Path) -> list[str]:
+    """Return the commands of a run as one types them."""
+    return [shlex.join(["drol", *arguments]) for arguments in run.commands(root)]
