@@ -1,0 +1,1 @@
+"""Compare runs: the statistics, two groups against each other, the page."""

@@ -1,0 +1,139 @@
+"""Collect the results of runs, wherever they are."""
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drol.checkpoints import read_metadata, saved_steps, step_name
+from drol.errors import InputError
+from drol.experiments.results.files import SUFFIXES, read_results
+from drol.experiments.results.result import LEFT_OUT, Result, Results, settings_id
+from drol.runs.directory import CONFIG, EVALUATIONS
+from drol.runs.rows import EvaluationRow
+from drol.runs.run import Run, open_run
+from drol.tasks import find_source
+
+VERSIONS = ("drol", "jax", "gymnasium", "mujoco", "ogbench")
+DIAGNOSTICS = "diagnostics/"
+
+
+def collect_results(paths: Path | str | Iterable[Path | str]) -> Results:
+    """Collect the results of runs and of results files.
+
+    Args:
+        paths: Run folders, folders with runs anywhere below them, and files that `write_results` made; or one of these.
+
+    Returns:
+        A row for each evaluation with a score. What cannot be read, such as a run of an algorithm that nobody
+        registered, is left out and named in `skipped`.
+
+    Example:
+        >>> import drol
+        >>> drol.collect_results("runs").to_pandas()  # doctest: +SKIP
+    """
+    results = Results()
+    for path in [paths] if isinstance(paths, Path | str) else paths:
+        found = collect_path(Path(path))
+        results += found
+        results.skipped += found.skipped
+    return results
+
+
+def collect_path(path: Path) -> Results:
+    """Return the results of a run, of all runs below a folder, or of a file."""
+    if path.suffix in SUFFIXES and not path.is_dir():
+        return read_results(path)
+    if not path.is_dir():
+        raise InputError(f"{path} is no folder; give a run, a folder with runs, or a file ({', '.join(SUFFIXES)})")
+    folders = sorted(each.parent for each in path.rglob(CONFIG) if (each.parent / EVALUATIONS).is_file())
+    if not folders:
+        raise InputError(f"no run with evaluations is in {path} or below it; a run has {CONFIG} and {EVALUATIONS}")
+    results = Results()
+    for folder in folders:
+        try:
+            results += results_of(open_run(folder))
+        except (InputError, ValueError, KeyError, TypeError) as error:
+            reason = f"{CONFIG} has no {error}" if isinstance(error, KeyError) else error
+            results.skipped.append(f"{folder}: {reason}")
+    return results
+
+
+def results_of(run: Run) -> list[Result]:
+    """Return the results of one run; its task is not loaded."""
+    recorded, algorithm = run.directory.read_config(), run.config.algorithm
+    figures = {
+        (row.seed, row.step): {
+            name.removeprefix(DIAGNOSTICS): value for name, value in row.values.items() if name.startswith(DIAGNOSTICS)
+        }
+        for row in run.metrics
+    }
+    versions = recorded.get("circumstances", {})
+    evaluations = {"training": run.evaluations, "extra": run.extra_evaluations}
+    scored = {kind: [row for row in rows if row.score is not None] for kind, rows in evaluations.items()}
+    shared = {
+        "task": run.config.task,
+        "method": recorded["run"]["algorithm"]["name"],
+        "steps": run.config.total_steps,
+        "score_name": score_name(run, [row for rows in scored.values() for row in rows]),
+        "success_timing": success_timing(run),
+        "dataset_fingerprint": recorded.get("dataset_fingerprint", ""),
+        "versions": ", ".join(f"{name} {versions[name]}" for name in VERSIONS if versions.get(name)),
+        "run": "/".join(run.path.absolute().parts[-2:]),
+    }
+    results = []
+    for kind, rows in scored.items():
+        for row in rows:
+            settings = changed_settings(run, online=row.step > run.config.steps)
+            results.append(
+                Result(
+                    **shared,
+                    settings=settings,
+                    settings_id=settings_id(settings),
+                    seed=row.seed,
+                    step=row.step,
+                    evaluation=kind,
+                    best_of=algorithm.default_best_of if row.best_of is None else row.best_of,
+                    first_episode_seed=row.episodes[0].seed,
+                    episodes=len(row.episodes),
+                    outcomes="".join(str(int(episode.success)) for episode in row.episodes),
+                    score=float(row.score or 0),
+                    mean_return=float(np.mean([episode.total_reward for episode in row.episodes])),
+                    mean_length=float(np.mean([episode.length for episode in row.episodes])),
+                    figures=figures.get((row.seed, row.step), {}),
+                )
+            )
+    return results
+
+
+def changed_settings(run: Run, online: bool) -> str:
+    """Return the hyperparameters and settings that are not at their defaults, as JSON with sorted names."""
+    changed: dict[str, Any] = {"steps": run.config.steps} if online else {}
+    for owner in (run.config, run.config.algorithm):
+        for field in dataclasses.fields(owner):
+            if field.name not in LEFT_OUT and getattr(owner, field.name) != field.default:
+                changed[field.name] = getattr(owner, field.name)
+    return json.dumps(changed, sort_keys=True)
+
+
+def success_timing(run: Run) -> str:
+    """Return whether a step was judged "before" or "after" it; empty where only the environment knows."""
+    if run.config.success_timing != "environment":
+        return run.config.success_timing
+    try:
+        return "before" if find_source(run.config.task).name == "ogbench" else ""
+    except InputError:  # a task that nobody registered
+        return ""
+
+
+def score_name(run: Run, rows: list[EvaluationRow]) -> str:
+    """Return what the score is, as the newest policy says; where there is none, what the episodes agree with."""
+    steps = saved_steps(run.directory.policies)
+    saved = read_metadata(run.directory.policies / step_name(steps[-1])) if steps else {}
+    if saved.get("score_name"):
+        return saved["score_name"]
+    rates = [100 * row.successes / len(row.episodes) for row in rows]
+    return "success (%)" if np.allclose(rates, [row.score or 0 for row in rows]) else "score"
