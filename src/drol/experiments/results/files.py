@@ -21,11 +21,9 @@ def write_results(results: Iterable[Result], path: Path | str) -> None:
         results: The results.
         path: The file; its name ends in .csv or .parquet.
     """
-    path = check_suffix(Path(path))
+    path = check_destination(Path(path))
     rows = [result.columns() for result in results]
     names = [*COLUMNS, *sorted({name for row in rows for name in row if name.startswith(FIGURE)})]
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"cannot write {path}: there is no folder {path.absolute().parent}")
     if path.suffix == ".csv":
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, names, lineterminator="\n")
@@ -85,6 +83,14 @@ def check_suffix(path: Path) -> Path:
     """Return the path of a results file; refuse a name that does not say which kind it is."""
     if path.suffix not in SUFFIXES:
         raise InputError(f"the results file is {path}; its name must end in {' or '.join(SUFFIXES)}")
+    return path
+
+
+def check_destination(path: Path) -> Path:
+    """Return the path of a results file to write; refuse one that cannot be."""
+    check_suffix(path)
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"cannot write {path}: there is no folder {path.absolute().parent}")
     return path
 
 

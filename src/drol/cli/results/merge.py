@@ -1,0 +1,30 @@
+"""`drol results merge`."""
+
+from pathlib import Path
+
+from drol.cli.flags import Parser
+from drol.cli.results.export import report_skipped
+from drol.experiments.results.files import check_destination, write_results
+from drol.experiments.results.merge import merge_results
+
+EPILOG = """examples:
+  drol results merge laptop.csv cluster.parquet --out all.csv
+  drol results merge old.csv new.csv --out all.csv --keep-apart     all.csv and, if need be, all-2.csv
+
+A result that is in several files is kept once. Results of one task that differ in data, timing of success or versions
+of ogbench, mujoco or gymnasium are refused, or kept apart. Two scores of the same policy are always refused."""
+
+
+def run(arguments: list[str]) -> int:
+    parser = Parser("results merge", "Put results of several files together.", EPILOG)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a results file, a run, a folder with runs")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file to write (.csv, .parquet)")
+    parser.add_argument("--keep-apart", action="store_true", help="write a file for each set that belongs together")
+    parsed = parser.parse(arguments)
+    check_destination(parsed.out)
+    parts = merge_results(parsed.files, parsed.keep_apart)
+    for number, part in enumerate(parts, 1):
+        path = parsed.out if number == 1 else parsed.out.with_stem(f"{parsed.out.stem}-{number}")
+        write_results(part, path)
+        print(f"wrote {len(part)} results to {path}")
+    return report_skipped(parts[0])
