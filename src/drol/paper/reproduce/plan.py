@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from drol.errors import InputError, unknown_name
+from drol.experiments.results.collect import collect_results
 from drol.paper.presets import GROUP_OF_TASK, settings
 from drol.paper.reproduce.experiments import COLUMNS, TUNED, Block, blocks_of, ladder_of
+from drol.paper.reproduce.scores import choosing_tasks, chosen_candidates
 from drol.runs.config import RunConfig
 from drol.runs.directory import RunDirectory
 from drol.runs.run import Run
@@ -199,7 +201,9 @@ def tuned_runs(
         for group in groups
     ]
     yield from ladder
-    chosen = chosen_candidates(task, scale, root)
+    folders = [root / scale / each for each in choosing_tasks(task)]
+    results = collect_results([folder for folder in folders if folder.is_dir()])
+    chosen = chosen_candidates(results, task, ladder_of(scale))
     if chosen is None:
         done = sum(each.state(root).done for each in ladder)
         notes.append(
@@ -217,38 +221,6 @@ def family_of(task: str) -> str:
     if task.endswith("-v1"):
         return "adroit (D4RL)"
     return GROUP_OF_TASK.get(task) or "-".join(task.split("-singletask")[0].split("-")[:-1])
-
-
-def choosing_tasks(task: str) -> tuple[str, ...]:
-    """Return the tasks on which the paper's protocol chooses K for a task.
-
-    It is the default task of an OGBench dataset, the three datasets of a task of Adroit, and each maze of D4RL itself.
-    """
-    if task.endswith("-v2"):
-        return (task,)
-    if task.endswith("-v1"):
-        name = task.split("-")[0]
-        return tuple(f"{name}-{data}-v1" for data in ("human", "cloned", "expert"))
-    dataset = task.split("-singletask")[0]
-    number = next((each for start, each in DEFAULT_NUMBERS.items() if dataset.startswith(start)), 1)
-    return (f"{dataset}-singletask-task{number}-v0",)
-
-
-DEFAULT_NUMBERS = {"antsoccer": 4, "cube": 2, "scene": 2, "puzzle": 4}  # OGBench's default tasks; 1 elsewhere
-
-
-def chosen_candidates(task: str, scale: str, root: Path) -> int | None:
-    """Return the K whose score on the choosing tasks is best, the smallest of equals; None until all are scored."""
-    from drol.paper.reproduce.scores import mean_score
-
-    means = {}
-    for candidates in ladder_of(scale):
-        folders = [root / scale / each / f"drol-k{candidates}" for each in choosing_tasks(task)]
-        scores = [mean_score(folder) for folder in folders]
-        if None in scores:
-            return None
-        means[candidates] = sum(score for score in scores if score is not None) / len(scores)
-    return max(means, key=lambda candidates: (means[candidates], -candidates))
 
 
 def command_lines(run: PlannedRun, root: Path) -> list[str]:

@@ -5,12 +5,11 @@ training, on D4RL the last one, never the best.
 """
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from drol.errors import unknown_name
-from drol.experiments.results import Result, collect_results
+from drol.experiments.results.result import Result
 
 PROTOCOLS = ("fql", "last", "best")
 AVERAGED = 3  # evaluations whose mean is reported on OGBench
@@ -37,7 +36,46 @@ def reported_score(rows: Sequence[Result], protocol: str) -> float:
     return float(np.mean(scores[-averaged:]))
 
 
-def mean_score(folder: Path, protocol: str = "fql") -> float | None:
-    """Return the mean reported score of the runs below a folder; None if it has no finished one."""
-    scores = seed_scores(collect_results([folder]), protocol) if folder.is_dir() else {}
-    return float(np.mean(list(scores.values()))) if scores else None
+def chosen_candidates(results: Iterable[Result], task: str, ladder: Sequence[int] | None = None) -> int | None:
+    """Return the K that the paper's protocol chooses for a task: the best, and of equals the smallest.
+
+    Args:
+        results: Results of those tasks.
+        task: The task.
+        ladder: The values of K that must have been tried; if None, two or more that were.
+
+    Returns:
+        K; None while a choosing task lacks one of them.
+    """
+    scores: dict[int, dict[str, float]] = {}
+    choosing = choosing_tasks(task)
+    groups: dict[tuple[int, str], list[Result]] = {}
+    for row in results:
+        if row.method == "drol" and row.task in choosing:
+            groups.setdefault((row.setting("num_candidates"), row.task), []).append(row)
+    for (candidates, name), rows in groups.items():
+        seeds = seed_scores(rows)
+        if seeds:
+            scores.setdefault(candidates, {})[name] = float(np.mean(list(seeds.values())))
+    means = {each: float(np.mean(list(own.values()))) for each, own in scores.items() if {*own} == {*choosing}}
+    if len(means) < 2 or not {*(ladder or ())} <= {*means}:
+        return None
+    return max(means, key=lambda candidates: (means[candidates], -candidates))
+
+
+DEFAULT_NUMBERS = {"antsoccer": 4, "cube": 2, "scene": 2, "puzzle": 4}  # OGBench's default tasks; 1 elsewhere
+
+
+def choosing_tasks(task: str) -> tuple[str, ...]:
+    """Return the tasks on which the paper's protocol chooses K for a task.
+
+    It is the default task of an OGBench dataset, the three datasets of a task of Adroit, and each maze of D4RL itself.
+    """
+    if task.endswith("-v2"):
+        return (task,)
+    if task.endswith("-v1"):
+        name = task.split("-")[0]
+        return tuple(f"{name}-{data}-v1" for data in ("human", "cloned", "expert"))
+    dataset = task.split("-singletask")[0]
+    number = next((each for start, each in DEFAULT_NUMBERS.items() if dataset.startswith(start)), 1)
+    return (f"{dataset}-singletask-task{number}-v0",)

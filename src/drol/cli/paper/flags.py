@@ -1,0 +1,40 @@
+"""Flags that `drol paper plan` and `drol paper run` share."""
+
+import argparse
+from pathlib import Path
+
+from drol.cli.flags import Parser, whole_number
+from drol.paper.reproduce.experiments import COLUMNS, EXPERIMENTS
+from drol.paper.reproduce.plan import ROOT, Plan, make_plan
+from drol.paper.scales import SCALES
+
+
+def add_plan_flags(parser: Parser) -> None:
+    names = ", ".join(EXPERIMENTS)
+    parser.add_argument("experiments", nargs="+", metavar="WHAT", help=f"what is to be made: {names}")
+    parser.add_argument(
+        "--scale",
+        choices=SCALES,
+        default="paper",
+        help="paper: as published; small: what two cores carry; smoke: to see that it works (default: paper)",
+    )
+    parser.add_argument("--tasks", default="*", metavar="GLOB", help="only tasks whose name matches, such as 'cube-*'")
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help=f"only these columns of {', '.join(COLUMNS)}")
+    parser.add_argument("--seeds", type=whole_number, metavar="N", help="seeds of each task (default: of the scale)")
+    parser.add_argument(
+        "--seeds-per-run", type=whole_number, metavar="N", help="seeds in one process (default: all; small, smoke: 1)"
+    )
+    parser.add_argument("--root", type=Path, default=ROOT, help=f"where the runs are kept (default: {ROOT})")
+
+
+def plan_from(parsed: argparse.Namespace) -> Plan:
+    """Return the plan that a command line asks for."""
+    return make_plan(
+        parsed.experiments,
+        parsed.scale,
+        parsed.tasks,
+        parsed.methods,
+        parsed.seeds,
+        parsed.root,
+        parsed.seeds_per_run,
+    )

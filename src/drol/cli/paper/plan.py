@@ -1,0 +1,49 @@
+"""`drol paper plan`."""
+
+from itertools import groupby
+
+from drol.cli.flags import Parser
+from drol.cli.paper.flags import add_plan_flags, plan_from
+from drol.paper.reproduce.cost import remaining_cost
+from drol.paper.reproduce.plan import Plan, command_lines
+
+EPILOG = """examples:
+  drol paper plan table1                        all runs of the paper's tables
+  drol paper plan table1 --scale small          what two cores carry
+  drol paper plan fig4 --tasks 'cube-*' --commands
+
+The scales are also presets: drol train TASK --preset small."""
+
+
+def run(arguments: list[str]) -> int:
+    parser = Parser("paper plan", "Print the runs of a table or figure, what is done, and what the rest costs.", EPILOG)
+    add_plan_flags(parser)
+    parser.add_argument("--commands", action="store_true", help="print the commands of the unfinished runs instead")
+    parsed = parser.parse(arguments)
+    plan = plan_from(parsed)
+    if parsed.commands:
+        print("\n".join(line for each in plan.unfinished() for line in command_lines(each, plan.root)))
+        return 0
+    print_states(plan)
+    for note in plan.notes:
+        print(f"note: {note}")
+    cost = remaining_cost(plan)
+    print(
+        f"to do: {cost.updates:,} updates, about {cost.core_hours:,.1f} core-hours here, "
+        f"about {cost.gpu_hours:,.1f} GPU-hours ({cost.how})"
+    )
+    return 0
+
+
+def print_states(plan: Plan) -> None:
+    """Print a line for each task and method: its seeds and how far they are."""
+    rows = [(each.task, each.name.split("/")[2], each.seeds, state) for each, state in plan.states()]
+    width = max(len(task) for task, *_ in rows)
+    for (task, label), group in groupby(sorted(rows, key=lambda row: row[:2]), key=lambda row: row[:2]):
+        group = list(group)
+        done = sum(len(seeds) for *_, seeds, state in group if state.done)
+        total = sum(len(seeds) for *_, seeds, _ in group)
+        others = sorted({str(state) for *_, state in group if not state.done and str(state) != "missing"})
+        print(f"{task:{width}s}  {label:10s}  {done} of {total} seeds done{''.join(f', {each}' for each in others)}")
+    done = sum(state.done for *_, state in rows)
+    print(f"{done} of {len(rows)} runs done, in {plan.root / plan.scale}")

@@ -1,0 +1,39 @@
+"""`drol paper run`."""
+
+import sys
+
+from drol.cli.flags import Parser, whole_number
+from drol.cli.paper.flags import add_plan_flags, plan_from
+from drol.paper.reproduce.execute import LocalExecutor, execute
+from drol.progress import Progress
+
+EPILOG = """examples:
+  drol paper run table1 fig4 --scale small      on a laptop overnight; the same command again goes on
+  drol paper run fig3 --scale smoke             a minute, to see that everything works
+  drol paper run table1 --tasks 'cube-single-*' --methods drol fql --processes 1
+
+Ctrl-C saves what is under way. A run that fails does not stop the others; the same command tries it again."""
+
+
+def run(arguments: list[str]) -> int:
+    parser = Parser("paper run", "Do the runs that a table or figure still lacks, on this machine.", EPILOG)
+    add_plan_flags(parser)
+    parser.add_argument(
+        "--processes", type=whole_number, metavar="N", help="runs at once, each on its cores (default: one a core)"
+    )
+    parsed = parser.parse(arguments)
+    plan = plan_from(parsed)
+    while True:
+        with Progress("paper", "updates") as progress:
+            ended = execute(plan, LocalExecutor(parsed.processes), progress.show)
+        failed = [each for each in ended if each.code]
+        for each in failed:
+            print(f"drol: {each.name} failed with exit code {each.code}, see {each.log}", file=sys.stderr)
+        before, plan = plan, plan_from(parsed)  # when K* is known, there is more to run
+        if failed or not plan.unfinished() or plan.runs == before.runs:
+            break
+    left = len(plan.unfinished())
+    print(f"{len(plan.runs) - left} of {len(plan.runs)} runs done, in {plan.root / plan.scale}")
+    for note in plan.notes:
+        print(f"note: {note}")
+    return 1 if left else 0

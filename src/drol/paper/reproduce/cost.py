@@ -1,0 +1,115 @@
+"""What a plan costs: updates, core-hours of this machine, GPU-hours."""
+
+import functools
+import statistics
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from drol.algorithms import Algorithm
+from drol.experiments.bench.operations import update_operations
+from drol.experiments.bench.timers import PRODUCT_OPERATIONS, matmul_timer, random_dataset
+from drol.machine import available_cores
+from drol.paper.published_times import TRAINING_STEP
+from drol.paper.reproduce.execute import read_timings
+from drol.paper.reproduce.plan import Plan, PlannedRun
+from drol.tasks import find_source
+
+REACHED = 0.65  # share of the rate of a large matrix product that updates of the paper's size reach, results/bench.json
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What is still to be done."""
+
+    updates: int  # of all seeds
+    core_hours: float
+    gpu_hours: float
+    how: str  # where the hours come from
+
+
+def remaining_cost(plan: Plan) -> Cost:
+    """Return what the unfinished runs of a plan cost.
+
+    Core-hours follow from the time that finished runs of the same scale took, evaluations included, by the operations
+    of their updates; where there are none, from a matrix product that is timed now.
+    """
+    left = [(run, len(run.seeds) * (state.steps - state.step)) for run, state in plan.states() if not state.done]
+    rates = measured_rates(plan.root, plan.scale)
+    operations = {run.name: operations_of(run) for run, _ in left}
+    if rates:
+        how = f"core-hours from {sum(map(len, rates.values()))} finished runs here, by the operations of their updates"
+        typical = statistics.median(rate for each in rates.values() for rate in each)
+    else:
+        typical = REACHED * PRODUCT_OPERATIONS / min(timed_product() for _ in range(3))
+        how = (
+            f"core-hours at {typical / 1e9:.0f} GFLOP/s, {REACHED:.0%} of a matrix product timed now on all cores, "
+            "without evaluations"
+        )
+    seconds = sum(
+        operations[run.name] * updates / statistics.median(rates.get(run.method, [typical])) for run, updates in left
+    )
+    reference = operations_at_paper_size()
+    milliseconds = sum(updates * gpu_milliseconds(run, operations[run.name], reference) for run, updates in left)
+    how += (
+        "; GPU-hours are an estimate: the times of an update in the paper's figure 3, on hardware that it does not "
+        "name, scaled by operations for what it does not show, one seed after another and without evaluations"
+    )
+    cores = 1 if rates else available_cores()
+    return Cost(sum(updates for _, updates in left), cores * seconds / 3600, milliseconds / 3.6e6, how)
+
+
+def operations_of(run: PlannedRun) -> int:
+    return operations(run.config.algorithm, *sizes(run.task))
+
+
+@functools.cache
+def operations(algorithm: Algorithm, observation_size: int, action_size: int) -> int:
+    return update_operations(algorithm, random_dataset(8, observation_size, action_size))
+
+
+@functools.cache
+def sizes(task: str) -> tuple[int, int]:
+    """Return how many numbers an observation and an action of a benchmark's task have."""
+    entry = next(entry for entry in find_source(task).datasets() if task in entry.tasks)
+    return int(entry.observation), entry.action or 1
+
+
+def measured_rates(root: Path, scale: str) -> dict[str, list[float]]:
+    """Return the operations a second that finished runs of a scale reached, for each method."""
+    rates: dict[str, list[float]] = defaultdict(list)
+    for timing in read_timings(root):
+        if timing.scale == scale:
+            changes = {} if timing.candidates is None else {"num_candidates": timing.candidates}
+            run = PlannedRun(scale, timing.task, timing.method, (0,), changes)
+            rates[timing.method].append(operations_of(run) * timing.updates * timing.seeds / timing.seconds)
+    return dict(rates)
+
+
+def operations_at_paper_size() -> int:
+    """Return the operations of one update of DROL(16) at the paper's size: what its 4.9 ms are for."""
+    return operations_of(PlannedRun("paper", "antmaze-large-navigate-singletask-task1-v0", "drol", (0,)))
+
+
+def gpu_milliseconds(run: PlannedRun, operations: int, reference: int) -> float:
+    """Return how long an update may take on the paper's hardware; the smallest networks are no faster than K = 1."""
+    label = f"{run.method} K={run.changes['num_candidates']}" if "num_candidates" in run.changes else run.method
+    if run.scale == "paper" and label in TRAINING_STEP:
+        return TRAINING_STEP[label]
+    return TRAINING_STEP["drol K=16"] * max(operations / reference, 0.5)
+
+
+def timed_product() -> float:
+    return product_timer()()
+
+
+@functools.cache
+def product_timer():
+    return matmul_timer()
+
+
+def describe(runs: Sequence[PlannedRun]) -> str:
+    """Return what runs are of: how many tasks, methods and seeds."""
+    tasks, methods = {run.task for run in runs}, {run.method for run in runs}
+    return f"{len(runs)} runs of {len(methods)} methods on {len(tasks)} tasks"
