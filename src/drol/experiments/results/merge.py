@@ -120,7 +120,7 @@ def check_no_contradiction(results: Iterable[Result]) -> None:
 
 
 def missing_seeds(results: Iterable[Result]) -> list[str]:
-    """Return a line for each group that lacks seeds that its task has elsewhere, and for each seed that stopped early."""
+    """Return a line for each group that lacks seeds of its task, and for each seed that stopped early."""
     last: dict[tuple[Any, ...], dict[int, Result]] = {}  # group -> seed -> its last evaluation while it trained
     for result in results:
         if result.evaluation == "training":
