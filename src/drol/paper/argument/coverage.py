@@ -19,7 +19,7 @@ from drol.algorithms.routing import draw_latents
 from drol.networks.actors import LatentActor
 from drol.paper.argument.bandit import SMALL, bandit_data, train
 
-NEIGHBOURHOODS, RADIUS = 8, 0.2
+NEIGHBOURHOODS, RADIUS = 8, 0.3
 
 
 def coverage(
@@ -63,13 +63,13 @@ def standard_error(share: float, trials: int) -> float:
     return math.sqrt(max(share * (1 - share), 1 / trials) / trials)
 
 
-def trained_actor(weight: float, updates: int) -> tuple[LatentActor, np.ndarray]:
-    """Train a small DROL on the bandit with two modes; return its actor and data actions to put neighbourhoods about."""
+def trained_actor(bc_weight: float, q_weight: float, updates: int) -> tuple[LatentActor, np.ndarray]:
+    """Train a small DROL on the bandit with two modes; return its actor and data actions, half of them in each mode."""
     dataset = bandit_data()
-    algorithm = DROL(**SMALL, bc_weight=weight, target_rate=0.05)
+    algorithm = DROL(**SMALL, bc_weight=bc_weight, q_weight=q_weight, target_rate=0.05)
     state = train(algorithm, dataset, (0,), updates)
     actor = jax.tree.map(lambda array: array[0], state.actor.network)
-    return actor, np.asarray(dataset.take(np.arange(NEIGHBOURHOODS)).action)  # half of them in each mode
+    return actor, np.asarray(dataset.take(jnp.arange(NEIGHBOURHOODS)).action)
 
 
 def actor_coverage(
@@ -90,7 +90,7 @@ def actor_coverage(
     p = counts / measured @ events
     rows = []
     for each, count in zip(keys, draws, strict=True):
-        reached = inside(each, trials * count).reshape(trials, count, -1).any(1).all(1).mean()
+        reached = inside(each, trials * count).reshape(trials, count, -1).any(1).all(-1).mean()
         row = coverage(counts / measured, count, events.T, trials=1)
         row |= {"counted": float(reached), "standard_error": standard_error(float(reached), trials)}
         rows.append({"draws": count} | row)

@@ -3,7 +3,7 @@
     1  separated_neighbourhoods   the exact minimiser of the routed objective has one prototype for each interval
     2  tether_and_route           gradients of the losses that train: a pull that stays, and one that changes hands
     3  tether_bias                |x_fix - x_Q| <= 2 / (2 + alpha m) |a - x_Q|, where every x is allowed
-       bounded_tether_bias        the same where x must be in a bounded convex set
+       bounded_tether_bias        the same where x must be in a box
     5  ball_scale                 E|z|^2 = d / (d + 2) R^2 for z uniform in the ball of radius R
 
 docs/propositions.md states them and shows the numbers, which `drol paper propositions` computes.
@@ -32,6 +32,12 @@ def interval_points(centres: np.ndarray, radius: float, count: int) -> np.ndarra
     """Return midpoints of `count` equal pieces of each interval, whose variance is `r^2/3 (1 - 1/count^2)`."""
     pieces = radius * (2 * np.arange(count) + 1 - count) / count
     return (centres[:, None] + pieces).ravel()
+
+
+def separated_centres(count: int, radius: float, seed: int, least_gap: float = 4.0) -> np.ndarray:
+    """Return random centres more than `least_gap` radii apart, some of them only just."""
+    extra = np.random.default_rng(seed).exponential(2, count) * (np.arange(count) % 2)
+    return np.cumsum(radius * (least_gap + 0.01 + extra))
 
 
 def exact_kmeans(points: np.ndarray, count: int) -> tuple[float, np.ndarray]:
@@ -243,33 +249,32 @@ def tether_bias(alpha: float, dimension: int, kind: str, seed: int = 0) -> dict[
     }
 
 
-def bounded_tether_bias(alpha: float, dimension: int, kind: str, shape: str, seed: int = 0) -> dict[str, float]:
-    """Check proposition 3 in a random box or ball that holds x_Q and a, by projected gradient descent.
+def projected_minimum(problem: TetherProblem, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Return where g is least in a box that holds 0, by projected gradient descent."""
+    x, rate = np.zeros_like(lower), 1 / np.linalg.eigvalsh(problem.hessian(np.zeros(len(lower))))[-1]
+    for _ in range(400):
+        x = np.clip(x - rate * problem.gradient(x), lower, upper)
+    return x
+
+
+def bounded_tether_bias(alpha: float, dimension: int, kind: str, seed: int = 0) -> dict[str, float]:
+    """Check proposition 3 in a random box that holds x_Q and a, thin in some directions.
 
     Where the minimiser is on the edge, the gradient is not 0 there; what the bound needs is that no step into the set
-    goes down, so that `pull_to_optimum`, the gradient times x_Q - x_fix, is not negative.
+    goes down, so that `rise_to_optimum`, the gradient times x_Q - x_fix, is not negative.
     """
     generator = np.random.default_rng(seed)
     problem = TetherProblem(alpha, dimension, kind, generator)
-    lower, upper = -generator.uniform(0.05, 0.6, dimension), generator.uniform(0.05, 0.6, dimension)
-    centre, radius = lower / math.sqrt(dimension), 0.61  # 0, which is x_Q, is less than 0.6 from this centre
-
-    def project(x: np.ndarray) -> np.ndarray:
-        if shape == "box":
-            return np.clip(x, lower, upper)
-        return centre + (x - centre) * min(1.0, radius / max(float(np.linalg.norm(x - centre)), 1e-12))
-
-    problem.target = project(problem.target)
-    x, rate = problem.target, 1 / np.linalg.eigvalsh(problem.hessian(np.zeros(dimension)))[-1]
-    for _ in range(3_000):
-        x = project(x - rate * problem.gradient(x))
+    lower, upper = 10 ** generator.uniform(-2.5, 0, (2, dimension)) * [[-1.0], [1.0]]
+    problem.target = generator.uniform(lower, upper)
+    x = projected_minimum(problem, lower, upper)
     gradient = problem.gradient(x)
     return {
         "share": problem.share(x),
         "bound": problem.bound,
         "slope_at_minimum": float(np.linalg.norm(gradient)),
-        "pull_to_optimum": float(-gradient @ x),
-        "still_moving": float(np.linalg.norm(project(x - rate * gradient) - x)),
+        "rise_to_optimum": float(-gradient @ x),
+        "still_moving": float(np.linalg.norm(np.clip(x - 0.01 * gradient, lower, upper) - x)),
     }
 
 
