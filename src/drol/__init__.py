@@ -27,7 +27,9 @@ if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same 
     from drol.data.store.episode_writer import EpisodeWriter
     from drol.errors import InputError
     from drol.evaluation.runs import evaluate, evaluate_offline
+    from drol.experiments.compare.compare import compare
     from drol.experiments.report import report
+    from drol.experiments.results.collect import collect_results
     from drol.paper.presets import settings
     from drol.policy import Policy
     from drol.runs.config import RunConfig
@@ -51,7 +53,9 @@ MODULES = {
     "drol.data.store.episode_writer": ("EpisodeWriter",),
     "drol.errors": ("InputError",),
     "drol.evaluation.runs": ("evaluate", "evaluate_offline"),
+    "drol.experiments.compare.compare": ("compare",),
     "drol.experiments.report": ("report",),
+    "drol.experiments.results.collect": ("collect_results",),
     "drol.paper.presets": ("settings",),
     "drol.policy": ("Policy",),
     "drol.runs.config": ("RunConfig",),

@@ -20,7 +20,6 @@ def case(request):
 def test_point_estimates_are_those_of_rliable(case):
     first, second = case["first"], case["second"]
     assert statistics.interquartile_mean(first) == pytest.approx(case["interquartile_mean"], abs=1e-9)
-    assert statistics.mean_of_tasks(first) == pytest.approx(case["mean"], abs=1e-9)
     improvement = statistics.probability_of_improvement(first, second)
     assert improvement == pytest.approx(case["probability_of_improvement"], abs=1e-9)
     profile = statistics.performance_profile(first, case["thresholds"])
@@ -48,7 +47,6 @@ def test_newcombe_is_what_he_published():
 
 def test_tasks_may_have_different_numbers_of_seeds():
     assert statistics.probability_of_improvement([[1, 2, 3], [5]], [[2], [4, 6]]) == pytest.approx(0.5)
-    assert statistics.mean_of_tasks([[0, 0, 0], [100]]) == 50
     np.testing.assert_allclose(statistics.performance_profile([[0, 0, 0], [100]], [50]), [0.5])
 
 
@@ -95,6 +93,15 @@ def test_what_is_needed_finds_the_difference_four_times_in_five():
 
 
 def test_the_bootstrap_is_seeded_and_resamples_within_tasks():
-    first = statistics.bootstrap_interval(statistics.mean_of_tasks, [[0, 10], [100, 100]], resamples=200)
-    assert first == statistics.bootstrap_interval(statistics.mean_of_tasks, [[0, 10], [100, 100]], resamples=200)
-    assert first == (50, 55)  # the second task never varies
+    def interval(seed=0):
+        tasks = [[0.0, 10.0, 20.0], [100.0, 100.0]]
+        return statistics.bootstrap_interval(lambda group: np.mean(group[1]) + group[0][0], tasks, seed=seed)
+
+    assert interval() == interval() == (100, 120)  # the second task never varies
+
+
+def test_the_bootstrap_interval_of_a_mean_is_that_of_rliable_but_for_chance():
+    case = RECORDED["rliable"][0]  # one task
+    low, high = case["mean_interval"]
+    found = statistics.bootstrap_mean_interval(case["first"][0])
+    assert found == pytest.approx((low, high), abs=0.08 * (high - low))

@@ -132,7 +132,7 @@ def test_a_folder_is_as_good_as_a_run(make_run, monkeypatch):
     run = make_run(maze=None)
     log_evaluations(run, paths=False)
     page = report(run).read_text()
-    monkeypatch.setattr("drol.runs.run.load_task", lambda *_: run.task)
+    monkeypatch.setattr("drol.runs.config.load_task", lambda *_: run.task)
     assert report(str(run.path)) == run.path / "report.html"
     assert (run.path / "report.html").read_text() == page  # the same run is the same page
 

@@ -39,12 +39,9 @@ def mean_and_deviation(scores: ArrayLike) -> tuple[float, float]:
 
 def interquartile_mean(tasks: Tasks) -> float:
     """Return the mean of the runs of all tasks without the lowest and the highest quarter of them."""
-    return float(stats.trim_mean(np.concatenate([np.asarray(each, float) for each in tasks]), 0.25))
-
-
-def mean_of_tasks(tasks: Tasks) -> float:
-    """Return the mean over tasks of the mean over seeds."""
-    return float(np.mean([np.mean(np.asarray(each, float)) for each in tasks]))
+    runs = np.sort(np.concatenate(tasks))
+    cut = len(runs) // 4
+    return float(runs[cut : len(runs) - cut].mean())
 
 
 def bootstrap_interval(
@@ -62,14 +59,24 @@ def bootstrap_interval(
         seed: What the draws follow from.
     """
     generator = np.random.default_rng(seed)
+    drawn = [[draw_again(task, resamples, generator) for task in group] for group in groups]
+    values = [statistic(*([task[number] for task in group] for group in drawn)) for number in range(resamples)]
+    return quantile_interval(values)
 
-    def drawn(scores: ArrayLike) -> np.ndarray:
-        values = np.asarray(scores, float)
-        return values[generator.integers(len(values), size=(resamples, len(values)))]
 
-    samples = [[drawn(task) for task in group] for group in groups]
-    values = [statistic(*([task[number] for task in group] for group in samples)) for number in range(resamples)]
-    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+def bootstrap_mean_interval(scores: ArrayLike, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
+    """Return the bootstrap interval of the mean over the seeds of one task."""
+    return quantile_interval(draw_again(scores, resamples, np.random.default_rng(seed)).mean(1))
+
+
+def draw_again(scores: ArrayLike, resamples: int, generator: np.random.Generator) -> np.ndarray:
+    """Return as many scores as there are, drawn with replacement, for each resample."""
+    values = np.asarray(scores, float)
+    return values[generator.integers(len(values), size=(resamples, len(values)))]
+
+
+def quantile_interval(values: ArrayLike) -> Interval:
+    low, high = np.quantile(np.asarray(values), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Interval(float(low), float(high))
 
 

@@ -1,22 +1,18 @@
 """The page of a run. A section is left out where the run has nothing for it."""
 
 import html
-import re
-import string
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib import resources
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
-from matplotlib.figure import Figure
 
 from drol.algorithms import algorithm_name
 from drol.data.trajectories import spread
 from drol.experiments.report import run_figures as figures
-from drol.experiments.report.style import save_figure, svg_of
+from drol.experiments.report.style import save_figure
 from drol.experiments.report.tables import offline_table, score_table, settings_table, what_it_plays
+from drol.experiments.report.template import Section, page_html
 from drol.runs.rows import EvaluationRow, MetricsRow
 from drol.runs.run import Run
 from drol.tasks.base import Task
@@ -59,36 +55,24 @@ ROUTING_CAPTION = (
 )
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of the page."""
-
-    title: str
-    caption: str
-    figures: Mapping[str, Figure] = field(default_factory=dict)  # by the name of their file
-    content: str = ""  # HTML below the caption
-
-
 def write_page(run: Run) -> Path:
     """Draw the figures of a run, save them, and write `report.html`."""
     recorded, name = run.directory.read_config(), algorithm_name(run.config.algorithm)
     settings = {"algorithm": name, **run.config.algorithm.to_dict()}
     settings |= {key: value for key, value in run.config.to_dict().items() if key != "algorithm"}
     scored = [row for row in run.evaluations if row.score is not None]
-    template = string.Template(resources.files("drol.experiments.report").joinpath("page.html").read_text())
-    page = template.substitute(
-        title=html.escape(f"{name.upper()} on {run.config.task}"),
-        headline=headline(run, scored),
-        sections="\n".join(render(run, section) for section in make_sections(run, scored)),
-        settings=settings_table(settings),
-        circumstances=settings_table(
-            {
-                **recorded.get("circumstances", {}),
-                "dataset_fingerprint": recorded.get("dataset_fingerprint", "")[:16] or None,
-            }
-        ),
-        folder=html.escape(str(run.path)),
+    circumstances = recorded.get("circumstances", {})
+    fingerprint = recorded.get("dataset_fingerprint", "")[:16] or None
+    tables = settings_table(settings), settings_table({**circumstances, "dataset_fingerprint": fingerprint})
+    folder = html.escape(str(run.path))
+    foot = (
+        "<section><details open><summary>Settings and circumstances</summary>"
+        f"<div class='pair'>{' '.join(tables)}</div></details></section>\n"
+        f"<p>Made from the run folder <code>{folder}</code>; <code>drol report {folder}</code> makes it again.</p>"
     )
+    sections = make_sections(run, scored)
+    save_figures(run, sections)
+    page = page_html(f"{name.upper()} on {run.config.task}", headline(run, scored), sections, foot)
     run.directory.write_report(page)
     return run.directory.report
 
@@ -197,13 +181,9 @@ def first_middle_last(items: Sequence) -> list:
     return [items[index] for index in sorted({0, len(items) // 2, len(items) - 1})]
 
 
-def render(run: Run, section: Section) -> str:
-    """Return a section as HTML; its figures are also saved as PNG files."""
+def save_figures(run: Run, sections: Sequence[Section]) -> None:
+    """Save the figures of all sections as PNG files."""
     run.directory.figures.mkdir(exist_ok=True)
-    images = []
-    for name, figure in section.figures.items():
-        save_figure(figure, run.directory.figures / f"{name}.png")
-        images.append(f"<figure class='{name}'>{svg_of(figure)}</figure>")
-    caption = re.sub("`(.*?)`", r"<code>\1</code>", html.escape(section.caption))
-    text = f"<h2>{html.escape(section.title)}</h2><p>{caption}</p>{section.content}"
-    return f"<section>{text}<div class='figures'>{''.join(images)}</div></section>"
+    for section in sections:
+        for name, figure in section.figures.items():
+            save_figure(figure, run.directory.figures / f"{name}.png")

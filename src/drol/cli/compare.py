@@ -1,0 +1,66 @@
+"""`drol compare`."""
+
+import importlib.util
+from argparse import Namespace
+from pathlib import Path
+
+from drol.cli.flags import Parser, number
+from drol.cli.main import complain
+from drol.errors import InputError
+from drol.experiments.compare.compare import WORSE, compare
+from drol.experiments.compare.groups import AT
+from drol.experiments.compare.tables import print_comparison
+from drol.experiments.results.result import EVALUATIONS
+
+EPILOG = """examples:
+  drol compare runs/a runs/b                    two runs of one task; the first one is the baseline
+  drol compare runs --baseline fql --out compare.html      all runs below a folder, and a page to look at
+  drol compare runs results.csv --at last3      the mean of the last three evaluations, as in the FQL paper
+  drol compare runs --evaluation extra          what `drol evaluate` added, such as --best-of 16
+  drol compare main.csv runs/new --fail-if-worse           for CI: exits with 1 if a group is worse
+
+Runs are grouped by task, method and settings; the seeds of a group may be spread over several runs.
+docs/comparing.md says what each number means and which verdict is given when."""
+
+
+def run(arguments: list[str]) -> int:
+    parsed = read_arguments(arguments)
+    comparison = compare(parsed.runs, parsed.baseline, parsed.margin, parsed.at, parsed.evaluation)
+    print(print_comparison(comparison))
+    if parsed.out:
+        from drol.experiments.compare.page import write_page
+
+        write_page(comparison, parsed.out)
+        print(f"\nwrote {parsed.out}")
+    for line in comparison.skipped:
+        complain(f"left out {line}", 1)
+    worse = parsed.fail_if_worse and any(each.verdict == WORSE for each in comparison.differences)
+    return 1 if worse or comparison.skipped else 0
+
+
+def read_arguments(arguments: list[str]) -> Namespace:
+    """Return what was given; a page that cannot be written is refused now."""
+    parser = Parser("compare", "Compare runs with each other, with intervals and verdicts.", EPILOG)
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="a run, a folder with runs, or a results file"
+    )
+    parser.add_argument("--baseline", metavar="NAME", help="the group to compare with (default: the first)")
+    parser.add_argument(
+        "--margin", type=number, default=5.0, metavar="X", help="the difference that does not matter (default: 5)"
+    )
+    parser.add_argument("--at", choices=AT, default="last", help="which evaluations count (default: last)")
+    parser.add_argument(
+        "--evaluation", choices=EVALUATIONS, default="training", help="made in training, or extra (default: training)"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write a page with curves (.html)")
+    parser.add_argument(
+        "--fail-if-worse", action="store_true", help="exit with 1 if a group is worse than the baseline"
+    )
+    parsed = parser.parse(arguments)
+    if parsed.out and parsed.out.suffix != ".html":
+        raise InputError(f"the page is {parsed.out}; its name must end in .html")
+    if parsed.out and not parsed.out.absolute().parent.is_dir():
+        raise InputError(f"cannot write {parsed.out}: there is no folder {parsed.out.absolute().parent}")
+    if parsed.out and importlib.util.find_spec("matplotlib") is None:
+        raise InputError("pages need matplotlib; install it with: pip install 'drol[report]'")
+    return parsed
