@@ -1,0 +1,93 @@
+"""Beyond the paper's figures: how ownership of data actions passes between latents, over training and against K."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from drol.errors import InputError
+from drol.experiments.report.style import MUTED, SERIES, styled, thousands
+from drol.paper.mechanism import MechanismRow
+
+PANELS = (
+    ("handover", "owner changed since the last checkpoint"),
+    ("handoff", "owner lost by one step along Q"),
+    ("cold", "latents that own nothing"),
+    ("q_gap", "Q of winners minus others"),
+    ("routed_bc_loss", "routed BC loss"),
+)
+
+
+@styled
+def ownership_figure(rows: Sequence[MechanismRow]) -> Figure:
+    """Draw each figure of the mechanism over training, a row of panels for each task, and at its end against K."""
+    tasks = sorted({row.task for row in rows})
+    if not tasks:
+        raise InputError("no rows of `drol paper mechanism` were given")
+    figure = Figure(figsize=(2.9 * len(PANELS), 2.3 * (len(tasks) + 1) + 0.4), layout="constrained")
+    all_axes = figure.subplots(len(tasks) + 1, len(PANELS), squeeze=False)
+    ladder = sorted({row.candidates for row in rows})
+    for line, task in zip(all_axes, tasks, strict=False):
+        own = [row for row in rows if row.task == task]
+        for axes, (name, _) in zip(line, PANELS, strict=True):
+            for index, candidates in enumerate(ladder):
+                steps, low, middle, high = curve(own, candidates, name)
+                axes.plot(steps, middle, color=SERIES[index % len(SERIES)], lw=1.6, label=f"K = {candidates}")
+                axes.fill_between(steps, low, high, color=SERIES[index % len(SERIES)], alpha=0.15, lw=0)
+            axes.xaxis.set_major_formatter(thousands)
+        line[0].set_ylabel(short_name(task), fontsize=8.5)
+        line[2].set_xlabel("updates")
+    for axes, (name, title) in zip(all_axes[0], PANELS, strict=True):
+        axes.set_title(title, fontsize=9)
+        axes.legend(fontsize=7) if name == "handover" else None
+    for axes, (name, _) in zip(all_axes[-1], PANELS, strict=True):
+        draw_against_candidates(axes, rows, tasks, name)
+    all_axes[-1][0].set_ylabel("at the end, against K", fontsize=8.5)
+    return figure
+
+
+def draw_against_candidates(axes: Any, rows: Sequence[MechanismRow], tasks: Sequence[str], name: str) -> None:
+    """Draw the last checkpoint against K, a line for each task; for handovers also what chance would give."""
+    ladder = sorted({row.candidates for row in rows})
+    for marker, task in zip("os^dv*", tasks, strict=False):
+        own = [row for row in rows if row.task == task]
+        last = max(row.step for row in own)
+        points = [(each, values(own, each, name, last)) for each in ladder]
+        points = [(each, found) for each, found in points if found]
+        means = [float(np.mean(found)) for _, found in points]
+        axes.plot([each for each, _ in points], means, color=MUTED, marker=marker, ms=5, lw=1.2, label=short_name(task))
+    if name == "handover":
+        axes.plot(ladder, [1 - 1 / each for each in ladder], color=SERIES[2], ls=":", lw=1.4, label="drawn by lot")
+        axes.legend(fontsize=6.5)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ladder, [str(each) for each in ladder])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("K")
+
+
+def curve(rows: Sequence[MechanismRow], candidates: int, name: str) -> tuple[list[int], list, list, list]:
+    """Return steps, and lowest, mean and highest value of the seeds at each."""
+    found = defaultdict(list)
+    for row in rows:
+        value = getattr(row, name)
+        if row.candidates == candidates and value is not None:
+            found[row.step].append(value)
+    steps = sorted(found)
+    return (
+        steps,
+        [min(found[step]) for step in steps],
+        [float(np.mean(found[step])) for step in steps],
+        [max(found[step]) for step in steps],
+    )
+
+
+def values(rows: Sequence[MechanismRow], candidates: int, name: str, step: int) -> list[float]:
+    own = [getattr(row, name) for row in rows if row.candidates == candidates and row.step == step]
+    return [value for value in own if value is not None]
+
+
+def short_name(task: str) -> str:
+    return task.replace("-navigate", "").replace("-play", "").replace("-singletask", "").removesuffix("-v0")
