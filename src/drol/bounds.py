@@ -55,7 +55,7 @@ def check_field(field: dataclasses.Field, value: Any) -> None:
     kind, choices = type(field.default), field.metadata["choices"]
     if choices is not None and (value not in choices or isinstance(value, bool)):
         refuse(allowed_words(field))
-    if kind is tuple and (not isinstance(value, tuple) or not value):
+    if kind is tuple and (not isinstance(value, tuple) or (field.default and not value)):
         refuse(KINDS[kind])
     entry_kinds = {float: (int, float), tuple: (int,)}.get(kind, (kind,))
     low = -math.inf if field.metadata["minimum"] is None else field.metadata["minimum"]

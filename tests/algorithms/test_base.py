@@ -22,6 +22,7 @@ from drol.errors import InputError
         ({"hidden_sizes": ()}, "hidden_sizes is (); it must be one or more whole numbers"),
         ({"hidden_sizes": (2.5,)}, "hidden_sizes is (2.5,); it must be one or more whole numbers"),
         ({"hidden_sizes": (16, True)}, "hidden_sizes is (16, True); it must be one or more whole numbers"),
+        ({"critic_hidden_sizes": (16, 0)}, "critic_hidden_sizes is (16, 0); it must be from 1 to 65,536"),
         ({"hidden_sizes": (16, 0)}, "hidden_sizes is (16, 0); it must be from 1 to 65,536"),
     ],
 )
@@ -47,6 +48,19 @@ def test_the_number_of_draws_is_the_algorithms_own_unless_it_is_given():
     assert IFQL(num_samples=5).check_best_of(None) == 5
     assert IFQL(num_samples=5).check_best_of(1) == 1
     assert IQL().check_best_of(1) == IQL().check_best_of(None) == 1
+
+
+def test_an_evaluation_may_change_only_what_acting_alone_depends_on():
+    assert DROL(bc_weight=3.0).acting_with({"densest": 8}).to_dict() == DROL(bc_weight=3.0, densest=8).to_dict()
+    with pytest.raises(InputError) as caught:
+        DROL().acting_with({"bc_weight": 3.0})
+    assert str(caught.value) == (
+        "bc_weight is given; of the hyperparameters of DROL evaluations may change only best_of_aggregation, densest"
+    )
+    with pytest.raises(InputError, match="evaluations may change nothing"):
+        IQL().acting_with({"densest": 8})
+    with pytest.raises(InputError, match="densest is -1; it must be from 0 to"):
+        DROL().acting_with({"densest": -1})
 
 
 @pytest.mark.parametrize(

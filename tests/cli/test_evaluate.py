@@ -5,7 +5,7 @@ from toys import saved_run, tiny_config, tiny_task
 
 from drol.cli.main import main
 from drol.evaluation import fitted_q
-from drol.runs import run as run_module
+from drol.runs import config as config_module
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -15,6 +15,8 @@ MISTAKES = {
     "every step played": (["--every-step"], "--every-step needs --offline"),
     "updates played": (["--updates", "5"], "--updates needs --offline"),
     "a discount played": (["--discount", "0.9"], "--discount needs --offline"),
+    "densest offline": (["--offline", "--densest", "8"], "--densest cannot be used with --offline"),
+    "steps of another": (["--act-steps", "2"], "act_steps is given; of the hyperparameters of DROL evaluations may"),
     "two steps": (["--offline", "--every-step", "--step", "6"], "step 6 and every_step exclude each other"),
     "no step": (["--offline", "--step", "5"], "no policy of step 5"),
     "a discount of one": (["--offline", "--discount", "1"], "the discount is 1.0; offline evaluation needs one of"),
@@ -24,7 +26,7 @@ MISTAKES = {
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_module, "load_task", lambda name, dataset: tiny_task(environment=None))
+    monkeypatch.setattr(config_module, "load_task", lambda name, dataset: tiny_task(environment=None))
     monkeypatch.setattr(fitted_q, "START_UPDATES", 20)
     monkeypatch.setenv("DROL_CACHE_DIR", str(tmp_path / "cache"))
     return saved_run(tmp_path / "run", tiny_config(seeds=(3,)), (0, 6))
@@ -53,6 +55,6 @@ def test_the_table_has_a_line_for_each_policy_and_the_rows_are_written(run, caps
 
 def test_data_that_was_trained_on_is_called_so(run, capsys, monkeypatch):
     task = tiny_task(environment=None, validation=None)
-    monkeypatch.setattr(run_module, "load_task", lambda name, dataset: task)
+    monkeypatch.setattr(config_module, "load_task", lambda name, dataset: task)
     assert main(["evaluate", str(run.path), "--offline", "--updates", "3"]) == 0
     assert capsys.readouterr().out.startswith("on data that the policy was trained on (there is no other)")

@@ -16,7 +16,8 @@ GIANT = "antmaze-giant-navigate-singletask-v0"
 
 def test_the_task_brings_its_settings():
     config, _ = parse([GIANT])
-    assert config == RunConfig(DROL(bc_weight=0.03, discount=0.995, q_aggregation="min"), task=GIANT)
+    algorithm = DROL(bc_weight=0.03, discount=0.995, q_aggregation="min")
+    assert config == RunConfig(algorithm, task=GIANT, success_timing="after")
 
 
 @pytest.mark.parametrize(
@@ -31,9 +32,8 @@ def test_presets_choose_the_column(preset, candidates):
 def test_flags_win():
     flags = ["--bc-weight", "7", "--num-candidates", "3", "--steps", "11"]
     config, _ = parse([GIANT, "--preset", "paper-tuned", *flags])
-    assert config == RunConfig(
-        DROL(bc_weight=7.0, num_candidates=3, discount=0.995, q_aggregation="min"), task=GIANT, steps=11
-    )
+    algorithm = DROL(bc_weight=7.0, num_candidates=3, discount=0.995, q_aggregation="min")
+    assert config == RunConfig(algorithm, task=GIANT, steps=11, success_timing="after")
 
 
 def test_d4rl_trains_half_as_long():
@@ -72,7 +72,7 @@ def test_notes_are_lines_on_stderr_before_training(capsys, monkeypatch, tmp_path
     def stop(*arguments, **options):
         raise Stop
 
-    monkeypatch.setattr(command, "load_task", lambda *arguments: None)
+    monkeypatch.setattr(RunConfig, "load_task", lambda config: None)
     monkeypatch.setattr(command, "train", stop)
     task = "antsoccer-arena-navigate-singletask-v0"
     with pytest.raises(Stop):

@@ -139,6 +139,25 @@ def test_training_several_seeds_moves_every_network_and_keeps_numbers_finite(alg
     assert eqx.tree_equal(load_tree(tmp_path / "state", states), states)
 
 
+def test_critics_may_have_widths_of_their_own(algorithm):
+    if "critic_hidden_sizes" not in algorithm.to_dict():
+        assert type(algorithm).__name__ == "BC"  # which has none
+        return
+
+    def kernel_widths(**changes):
+        """The output widths of all kernels of a state, by the part of the state that they belong to."""
+        changed = dataclasses.replace(algorithm, **changes)
+        state = jax.eval_shape(lambda key: changed.init(key, SPEC), jax.random.key(0))
+        paths = [(jax.tree_util.keystr(path), leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(state)]
+        return {path: leaf.shape[-1] for path, leaf in paths if "kernel" in path}
+
+    found = kernel_widths(critic_hidden_sizes=(5, 5))
+    for path, width in kernel_widths().items():
+        valued = "critic" in path or "value" in path
+        assert found[path] == (5 if valued and width == 16 else width), path
+    assert {width for path, width in found.items() if "actor" in path or "flow" in path} == {16, SPEC.action_size}
+
+
 def test_an_update_is_the_same_under_jit_and_vmap(algorithm):
     batch, key = random_batch(16), jax.random.key(3)
     state = jax.jit(lambda key: algorithm.init(key, SPEC))(jax.random.key(0))
@@ -155,12 +174,13 @@ def test_an_unknown_hyperparameter_is_refused_by_name(algorithm):
 
 
 def another_value(field):
-    """A value that is allowed and far from the default: of numbers a hundredth, so that caps and clips bite."""
+    """A value that is allowed and far from the default: of floats a hundredth, so that caps and clips bite."""
     if field.metadata["choices"]:
         return next(choice for choice in field.metadata["choices"] if choice != field.default)
     if isinstance(field.default, float):
         return field.default / 100 or 0.5
-    return {bool: not field.default, int: field.metadata["minimum"], tuple: (8,)}[type(field.default)]
+    least = field.metadata["minimum"]
+    return {bool: not field.default, int: least if field.default != least else 3, tuple: (8,)}[type(field.default)]
 
 
 def what_happens(algorithm, totals):
@@ -178,6 +198,9 @@ def what_happens(algorithm, totals):
             state = jax.tree.map(lambda leaf: leaf[0], states)
             yield algorithm.act(state.policy, OBSERVATION, key)
             yield algorithm.act(state.policy, OBSERVATION, key, best_of=1)  # the best of many may be the same corner
+            if algorithm.draws_actions:
+                best = functools.partial(algorithm.act, state.policy, best_of=16)
+                yield jax.vmap(best)(random_batch(64).observation, jax.random.split(key, 64))
             yield algorithm.diagnose(state, random_batch(16), key)
 
 

@@ -10,6 +10,7 @@ from toys import TINY, saved_run, tiny_config, tiny_task
 from drol.algorithms import BC
 from drol.errors import InputError
 from drol.evaluation import fitted_q
+from drol.evaluation.episodes import Evaluator
 from drol.evaluation.runs import evaluate, evaluate_offline
 from drol.runs.run import open_run
 
@@ -39,9 +40,24 @@ def test_episodes_are_played_with_the_newest_policy_of_every_seed_and_recorded(r
     assert [(row.step, row.best_of) for row in run.extra_evaluations] == [(12, 4), (12, 4), (6, 1), (6, 1)]
 
 
+def test_acting_may_be_changed_for_an_evaluation_which_has_rows_of_its_own(run, monkeypatch):
+    seen = []
+    play = Evaluator.run
+    monkeypatch.setattr(Evaluator, "run", lambda self, policy, *rest: seen.append(policy) or play(self, policy, *rest))
+    plain = evaluate(run, episodes=2, best_of=8, processes=1)
+    changed = evaluate(run, episodes=2, best_of=8, processes=1, densest=2, best_of_aggregation="min")
+    assert [policy.algorithm.densest for policy in seen] == [0, 0, 2, 2]
+    assert changed[0].acting == {"densest": 2, "best_of_aggregation": "min"}
+    assert changed[0].columns()["densest"] == 2
+    assert run.extra_evaluations == [*plain, *changed]
+    again = evaluate(run, episodes=1, best_of=8, processes=1, densest=2, best_of_aggregation="min")
+    assert run.extra_evaluations == [*plain, *again]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"bc_weight": 3.0}, "of the hyperparameters of DROL evaluations may change only"),
         ({"episodes": 0}, "episodes is 0; it must be a whole number of at least 1"),
         ({"episodes": 2.5}, "episodes is 2.5; it must be a whole number of at least 1"),
         ({"best_of": 0}, "best_of is 0"),

@@ -58,6 +58,7 @@ class Algorithm(eqx.Module):
     """
 
     draws_actions: ClassVar[bool] = True  # whether two actions for one observation differ
+    acting: ClassVar[tuple[str, ...]] = ()  # hyperparameters of `act` alone, which an evaluation may change
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # name of a preset -> hyperparameters that differ
 
     batch_size: eqx.AbstractVar[int]  # transitions that an update takes
@@ -115,6 +116,17 @@ class Algorithm(eqx.Module):
                 f"best_of is {best_of}, but {type(self).__name__} has one action for each observation; it must be 1"
             )
         return best_of
+
+    def acting_with(self, changes: Mapping[str, Any]) -> Self:
+        """Return the algorithm with other values of hyperparameters that only `act` depends on; refuse all others."""
+        for name in changes:
+            if name not in self.acting:
+                allowed = f"only {', '.join(self.acting)}" if self.acting else "nothing"
+                kind = type(self).__name__
+                raise InputError(
+                    f"{name} is given; of the hyperparameters of {kind} an evaluation may change {allowed}"
+                )
+        return dataclasses.replace(self, **changes)
 
     def __check_init__(self) -> None:
         for field in dataclasses.fields(self):

@@ -87,12 +87,15 @@ class DeFlow(Algorithm):
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
     )
+    critic_hidden_sizes: tuple[int, ...] = hyperparameter(
+        (), "widths of the hidden layers of the critics; as hidden_sizes if none are given", minimum=1, maximum=65536
+    )
 
     presets: ClassVar = {"laptop": SMALL}
 
     def init(self, key: Array, spec: Spec) -> State:
         flow_key, refinement_key, critic_key = jax.random.split(key, 3)
-        critic = QEnsemble(critic_key, spec, self.hidden_sizes)
+        critic = QEnsemble(critic_key, spec, self.critic_hidden_sizes or self.hidden_sizes)
         flow = VectorField(flow_key, spec, self.hidden_sizes)
         refinement = LatentActor(refinement_key, spec, self.hidden_sizes)
         log_alpha = jnp.asarray(self.initial_log_alpha, jnp.float32)

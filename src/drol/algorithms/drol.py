@@ -9,6 +9,7 @@ This is what the authors ran. drol_equation.py is the equation that the paper pr
 Reference: "Preserve Support, Not Correspondence: Dynamic Routing for Offline RL".
 """
 
+import functools
 from typing import ClassVar
 
 import equinox as eqx
@@ -28,7 +29,14 @@ from drol.algorithms.parts import (
     q_scale,
     trainable,
 )
-from drol.algorithms.routing import Draws, candidate_diagnostics, draw_for_update, draw_latents, nearest_latent
+from drol.algorithms.routing import (
+    Draws,
+    candidate_diagnostics,
+    densest_actions,
+    draw_for_update,
+    draw_latents,
+    nearest_latent,
+)
 from drol.networks.actors import LatentActor
 from drol.networks.critics import QEnsemble
 from drol.types import Metrics, Spec, Transition
@@ -67,6 +75,15 @@ class DROL(Algorithm):
     actor_aggregation: str = hyperparameter(
         "min", "how the critics make one value in the actor loss", choices=("mean", "min")
     )
+    target_candidates: int = hyperparameter(
+        1, "N, actions drawn in the Bellman target; the minimum of the target critics chooses", minimum=1, maximum=65536
+    )
+    best_of_aggregation: str = hyperparameter(
+        "mean", "how the critics make one value where the best of N draws acts", choices=("mean", "min")
+    )
+    densest: int = hyperparameter(
+        0, "of N draws, choose among this many that are nearest to the others; 0 for all", minimum=0, maximum=65536
+    )
     normalise_q: bool = hyperparameter(True, "divide Q in the actor loss by its mean magnitude over the batch")
     q_weight: float = hyperparameter(1.0, "weight of Q in the actor loss", minimum=0)
     target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0, maximum=1)
@@ -75,12 +92,16 @@ class DROL(Algorithm):
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of actor and critics", minimum=1, maximum=65536
     )
+    critic_hidden_sizes: tuple[int, ...] = hyperparameter(
+        (), "widths of the hidden layers of the critics; as hidden_sizes if none are given", minimum=1, maximum=65536
+    )
 
+    acting: ClassVar = ("best_of_aggregation", "densest")
     presets: ClassVar = {"laptop": {**SMALL, "num_candidates": 8, "q_aggregation": "min", "bc_weight": 0.3}}
 
     def init(self, key: Array, spec: Spec) -> State:
         actor_key, critic_key = jax.random.split(key)
-        critic = QEnsemble(critic_key, spec, self.hidden_sizes)
+        critic = QEnsemble(critic_key, spec, self.critic_hidden_sizes or self.hidden_sizes)
         actor = LatentActor(actor_key, spec, self.hidden_sizes)
         return State(trainable(actor), trainable(critic), critic)
 
@@ -90,10 +111,12 @@ class DROL(Algorithm):
     def act(self, policy: Policy, observation: Array, key: Array, best_of: int | None = None) -> Array:
         latent = draw_latents(key, (self.check_best_of(best_of), policy.actor.action_size))
         actions = clip(policy.actor.candidates(observation, latent))  # [best_of, action]
-        return best_action(policy.critic, observation, actions)
+        if self.densest > 0:
+            actions = densest_actions(actions, self.densest)
+        return best_action(policy.critic, observation, actions, how=self.best_of_aggregation)
 
     def draw(self, batch: Transition, key: Array) -> Draws:
-        return draw_for_update(batch, self.num_candidates, key)
+        return draw_for_update(batch, self.num_candidates, key, self.target_candidates)
 
     def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
         """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
@@ -124,7 +147,12 @@ class DROL(Algorithm):
     def bellman_target(
         self, target_critic: QEnsemble, actor: LatentActor, batch: Transition, next_latent: Array
     ) -> Array:
-        next_action = clip(actor(batch.next_observation, next_latent))
+        if self.target_candidates == 1:
+            next_action = clip(actor(batch.next_observation, next_latent))
+        else:
+            candidates = clip(actor.candidates(batch.next_observation, next_latent))  # [batch, N, action]
+            choose = functools.partial(best_action, target_critic, how="min")
+            next_action = jax.vmap(choose)(batch.next_observation, candidates)
         next_q = aggregate(target_critic(batch.next_observation, next_action), self.q_aggregation)
         return batch.reward + self.discount * batch.continues * next_q  # [batch]
 

@@ -61,12 +61,15 @@ class DROLEquation(Algorithm):
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of actor and critics", minimum=1, maximum=65536
     )
+    critic_hidden_sizes: tuple[int, ...] = hyperparameter(
+        (), "widths of the hidden layers of the critics; as hidden_sizes if none are given", minimum=1, maximum=65536
+    )
 
     presets: ClassVar = {"laptop": {**SMALL, "num_candidates": 8, "q_aggregation": "min", "alpha": 2.0}}
 
     def init(self, key: Array, spec: Spec) -> State:
         actor_key, critic_key = jax.random.split(key)
-        critic = QEnsemble(critic_key, spec, self.hidden_sizes)
+        critic = QEnsemble(critic_key, spec, self.critic_hidden_sizes or self.hidden_sizes)
         actor = LatentActor(actor_key, spec, self.hidden_sizes)
         return State(trainable(actor), trainable(critic), critic)
 

@@ -81,13 +81,20 @@ class FAWAC(Algorithm):
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
     )
+    critic_hidden_sizes: tuple[int, ...] = hyperparameter(
+        (),
+        "widths of the hidden layers of critics and value; as hidden_sizes if none are given",
+        minimum=1,
+        maximum=65536,
+    )
 
     presets: ClassVar = {"laptop": SMALL}
 
     def init(self, key: Array, spec: Spec) -> State:
         flow_key, value_key, critic_key = jax.random.split(key, 3)
-        critic = QEnsemble(critic_key, spec, self.hidden_sizes)
-        value = ValueFunction(value_key, spec, self.hidden_sizes)
+        critic_sizes = self.critic_hidden_sizes or self.hidden_sizes
+        critic = QEnsemble(critic_key, spec, critic_sizes)
+        value = ValueFunction(value_key, spec, critic_sizes)
         flow = VectorField(flow_key, spec, self.hidden_sizes)
         return State(trainable(flow), trainable(value), trainable(critic), critic)
 

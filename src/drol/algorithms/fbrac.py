@@ -75,12 +75,15 @@ class FBRAC(Algorithm):
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
     )
+    critic_hidden_sizes: tuple[int, ...] = hyperparameter(
+        (), "widths of the hidden layers of the critics; as hidden_sizes if none are given", minimum=1, maximum=65536
+    )
 
     presets: ClassVar = {"laptop": SMALL}
 
     def init(self, key: Array, spec: Spec) -> State:
         flow_key, critic_key = jax.random.split(key)
-        critic = QEnsemble(critic_key, spec, self.hidden_sizes)
+        critic = QEnsemble(critic_key, spec, self.critic_hidden_sizes or self.hidden_sizes)
         flow = VectorField(flow_key, spec, self.hidden_sizes)
         return State(trainable(flow), trainable(critic), critic)
 

@@ -78,12 +78,15 @@ class FQL(Algorithm):
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
     )
+    critic_hidden_sizes: tuple[int, ...] = hyperparameter(
+        (), "widths of the hidden layers of the critics; as hidden_sizes if none are given", minimum=1, maximum=65536
+    )
 
     presets: ClassVar = {"laptop": SMALL}
 
     def init(self, key: Array, spec: Spec) -> State:
         flow_key, actor_key, critic_key = jax.random.split(key, 3)
-        critic = QEnsemble(critic_key, spec, self.hidden_sizes)
+        critic = QEnsemble(critic_key, spec, self.critic_hidden_sizes or self.hidden_sizes)
         flow = VectorField(flow_key, spec, self.hidden_sizes)
         actor = LatentActor(actor_key, spec, self.hidden_sizes)
         return State(trainable(flow), trainable(actor), trainable(critic), critic)

@@ -56,14 +56,21 @@ class IQL(Algorithm):
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
     )
+    critic_hidden_sizes: tuple[int, ...] = hyperparameter(
+        (),
+        "widths of the hidden layers of critics and value; as hidden_sizes if none are given",
+        minimum=1,
+        maximum=65536,
+    )
 
     draws_actions: ClassVar = False
     presets: ClassVar = {"laptop": SMALL}
 
     def init(self, key: Array, spec: Spec) -> State:
         actor_key, value_key, critic_key = jax.random.split(key, 3)
-        critic = QEnsemble(critic_key, spec, self.hidden_sizes)
-        value = ValueFunction(value_key, spec, self.hidden_sizes)
+        critic_sizes = self.critic_hidden_sizes or self.hidden_sizes
+        critic = QEnsemble(critic_key, spec, critic_sizes)
+        value = ValueFunction(value_key, spec, critic_sizes)
         actor = GaussianActor(actor_key, spec, self.hidden_sizes)
         return State(trainable(actor), trainable(value), trainable(critic), critic)
 

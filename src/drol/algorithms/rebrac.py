@@ -81,6 +81,9 @@ class ReBRAC(Algorithm):
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
     )
+    critic_hidden_sizes: tuple[int, ...] = hyperparameter(
+        (), "widths of the hidden layers of the critics; as hidden_sizes if none are given", minimum=1, maximum=65536
+    )
 
     draws_actions: ClassVar = False
     presets: ClassVar = {"laptop": SMALL}
@@ -88,7 +91,8 @@ class ReBRAC(Algorithm):
     def init(self, key: Array, spec: Spec) -> State:
         actor_key, critic_key = jax.random.split(key)
         networks = Networks(
-            GaussianActor(actor_key, spec, self.hidden_sizes), QEnsemble(critic_key, spec, self.hidden_sizes)
+            GaussianActor(actor_key, spec, self.hidden_sizes),
+            QEnsemble(critic_key, spec, self.critic_hidden_sizes or self.hidden_sizes),
         )
         return State(trainable(networks), networks, jnp.zeros((), jnp.int32))
 

@@ -94,14 +94,18 @@ class SORL(Algorithm):
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
     )
+    critic_hidden_sizes: tuple[int, ...] = hyperparameter(
+        (), "widths of the hidden layers of the critics; as hidden_sizes if none are given", minimum=1, maximum=65536
+    )
 
+    acting: ClassVar = ("act_steps",)
     presets: ClassVar = {"laptop": SMALL}
 
     def init(self, key: Array, spec: Spec) -> State:
         actor_key, critic_key = jax.random.split(key)
         networks = Networks(
             VectorField(actor_key, spec, self.hidden_sizes, conditions=2),
-            QEnsemble(critic_key, spec, self.hidden_sizes, conditions=1),
+            QEnsemble(critic_key, spec, self.critic_hidden_sizes or self.hidden_sizes, conditions=1),
         )
         return State(trainable(networks), networks)
 

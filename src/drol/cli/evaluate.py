@@ -1,9 +1,11 @@
 """`drol evaluate`."""
 
 import argparse
+import dataclasses
 from pathlib import Path
 
-from drol.cli.flags import Parser, number, whole_number
+from drol.algorithms import known_algorithms
+from drol.cli.flags import Parser, add_fields, given, number, whole_number
 from drol.cli.jax_cache import keep_compiled_programs
 from drol.errors import InputError
 from drol.evaluation.offline import UPDATES
@@ -15,11 +17,12 @@ from drol.runs.run import Run, open_run
 EPILOG = """examples:
   drol evaluate runs/demo                      the last policy, one pass for each action
   drol evaluate runs/demo --best-of 16         the critic chooses among 16 actions
+  drol evaluate runs/mine --best-of 32 --best-of-aggregation min --densest 8       as DROL's released options
   drol evaluate runs/demo --step 15000 --episodes 200
   drol evaluate runs/demo --offline            what the data alone says of the last policy
   drol evaluate runs/demo --offline --every-step      of every saved policy, to choose one
 
-A repeated evaluation (the same step, seed and --best-of) takes the place of the earlier one in the run's folder.
+A repeated evaluation (the same step, seed and way of acting) takes the place of the earlier one in the run's folder.
 docs/offline-evaluation.md explains the figures of --offline and what they were found to be worth."""
 
 EPISODES = 50
@@ -59,6 +62,7 @@ def make_parser() -> Parser:
     )
     played.add_argument("--first-seed", type=whole_number, metavar="N", help="seed of the first episode (default: 0)")
     played.add_argument("--processes", type=whole_number, metavar="N", help="environments at once")
+    add_fields(played, acting_fields())
     offline = parser.add_argument_group("without an environment")
     offline.add_argument("--offline", action="store_true", help="judge by the data alone; nothing is simulated")
     offline.add_argument("--every-step", action="store_true", default=None, help="every saved policy of the run")
@@ -69,10 +73,18 @@ def make_parser() -> Parser:
     return parser
 
 
+def acting_fields() -> list[dataclasses.Field]:
+    """Return the hyperparameters of all algorithms that an evaluation may change."""
+    kinds = known_algorithms().values()
+    fields = {field.name: field for kind in kinds for field in dataclasses.fields(kind) if field.name in kind.acting}
+    return list(fields.values())
+
+
 def run(arguments: list[str]) -> int:
     parsed = make_parser().parse(arguments)
-    for name in IN_THE_ENVIRONMENT if parsed.offline else OFFLINE:
-        if getattr(parsed, name) is not None:
+    played = (*IN_THE_ENVIRONMENT, *(field.name for field in acting_fields()))
+    for name in played if parsed.offline else OFFLINE:
+        if getattr(parsed, name, None) is not None:
             way = "cannot be used with" if parsed.offline else "needs"
             raise InputError(f"--{name.replace('_', '-')} {way} --offline; `drol evaluate --help` explains")
     opened = open_run(parsed.run)
@@ -81,13 +93,14 @@ def run(arguments: list[str]) -> int:
 
 
 def play(parsed: argparse.Namespace, opened: Run) -> int:
-    given = {name: getattr(parsed, name) for name in ("best_of", "step", *IN_THE_ENVIRONMENT)}
-    given = {name: value for name, value in given.items() if value is not None}
+    options = {name: getattr(parsed, name) for name in ("best_of", "step", *IN_THE_ENVIRONMENT)}
+    options = {name: value for name, value in options.items() if value is not None}
     with Progress("evaluating", "seeds") as progress:
-        rows = evaluate(opened, **given, report=progress.show)
+        rows = evaluate(opened, **options, **given(parsed, acting_fields()), report=progress.show)
     for row in rows:
         broken = f", {len(row.failures)} episodes failed in the environment" if row.failures else ""
-        which = f"seed {row.seed}, step {row.step:,}, best of {row.best_of}"
+        acting = "".join(f", {name} {value}" for name, value in row.acting.items())
+        which = f"seed {row.seed}, step {row.step:,}, best of {row.best_of}{acting}"
         print(f"{which}: {row.score:.1f} over {len(row.episodes)} episodes{broken}")
     return 0
 

@@ -54,7 +54,7 @@ def add_fields(parser: argparse._ArgumentGroup, fields: Iterable[dataclasses.Fie
             continue
         default = field.default
         options: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}
-        shown = " ".join(map(str, default)) if isinstance(default, tuple) else default
+        shown = (" ".join(map(str, default)) or "none") if isinstance(default, tuple) else default
         options["help"] = field.metadata["description"].replace("%", "%%") + f" (default: {shown})"
         if isinstance(default, bool):
             options["action"] = argparse.BooleanOptionalAction

@@ -1,8 +1,10 @@
 """Evaluate the saved policies of a run: in its environment, or by data alone."""
 
+import dataclasses
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from drol.errors import InputError
 from drol.evaluation.episodes import Evaluator
@@ -22,6 +24,7 @@ def evaluate(
     first_seed: int = 0,
     processes: int | None = None,
     report: Report | None = None,
+    **acting: Any,
 ) -> Rows[EvaluationRow]:
     """Play episodes with a saved policy of every seed of a run, and record the scores in its folder.
 
@@ -33,6 +36,8 @@ def evaluate(
         first_seed: Seed of the first episode; the others count up from it.
         processes: Environments to run at once; as many as suit the machine if None.
         report: Called as `report(done, total, what)` after each seed.
+        acting: Hyperparameters that only acting depends on, to take the place of the run's: those in `acting` of its
+            algorithm, such as `best_of_aggregation="min"` and `densest=8` of `drol.DROL`.
 
     Returns:
         A row for each seed, with its score and every episode.
@@ -49,7 +54,8 @@ def evaluate(
     check_at_least("first_seed", first_seed, 0)
     if first_seed + episodes - 1 > LARGEST_SEED:
         raise InputError(f"first_seed is {first_seed}; with {episodes} episodes it must be at most 2^32 - {episodes}")
-    count = run.config.algorithm.check_best_of(best_of)
+    algorithm = run.config.algorithm.acting_with(acting)
+    count = algorithm.check_best_of(best_of)
     step = run.saved_step(step)
     task = run.task
     if task.make_environment is None:
@@ -60,10 +66,12 @@ def evaluate(
             if report:
                 report(number, len(run.config.seeds), f"seed {seed}")
             start = time.monotonic()
-            played = tuple(evaluator.run(run.policy(step, seed), episodes, first_seed, count))
+            policy = dataclasses.replace(run.policy(step, seed), algorithm=algorithm)
+            played = tuple(evaluator.run(policy, episodes, first_seed, count))
             seconds = round(time.monotonic() - start, 2)
-            rows.append(EvaluationRow(step, seed, task.score(played), played, best_of=count, seconds=seconds))
-            run.directory.log_extra_evaluation(rows[-1])
+            row = EvaluationRow(step, seed, task.score(played), played, best_of=count, seconds=seconds, acting=acting)
+            rows.append(row)
+            run.directory.log_extra_evaluation(row)
     return rows
 
 

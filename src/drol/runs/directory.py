@@ -102,12 +102,12 @@ class RunDirectory:
         return read_rows(self.path / OFFLINE_EVALUATIONS, OfflineRow)
 
     def replace_row(self, name: str, row: EvaluationRow | OfflineRow) -> None:
-        """Write a row in the place of one with the same step, seed and number of actions to choose from."""
+        """Write a row in the place of one with the same step, seed and way of acting."""
 
-        def same(old: EvaluationRow | OfflineRow) -> bool:
-            return (old.step, old.seed, old.best_of) == (row.step, row.seed, row.best_of)
+        def identity(row: EvaluationRow | OfflineRow) -> tuple[Any, ...]:
+            return row.step, row.seed, row.best_of, row.acting if isinstance(row, EvaluationRow) else {}
 
-        kept = [old for old in read_rows(self.path / name, type(row)) if not same(old)]
+        kept = [old for old in read_rows(self.path / name, type(row)) if identity(old) != identity(row)]
         write_whole(self.path / name, "".join(line(each) for each in (*kept, row)))
 
     def rewind(self, step: int) -> None:

@@ -77,18 +77,19 @@ class EvaluationRow:
     validation: Mapping[str, float] | None = None  # diagnostics on validation data
     best_of: int | None = None  # actions drawn for each step; None: the method's own number
     seconds: float | None = None
+    acting: Mapping[str, Any] = field(default_factory=dict)  # hyperparameters that were changed for this evaluation
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         episodes = tuple(episode_from_dict(each) for each in values.get("episodes", ()))
-        rest = {
-            name: values[name] for name in ("score", "offline", "validation", "best_of", "seconds") if name in values
-        }
+        names = ("score", "offline", "validation", "best_of", "seconds", "acting")
+        rest = {name: values[name] for name in names if name in values}
         return cls(values["step"], values["seed"], episodes=episodes, **rest)
 
     def to_dict(self) -> dict[str, Any]:
         values = {"step": self.step, "seed": self.seed, "best_of": self.best_of, "seconds": self.seconds}
         values |= {"validation": self.validation, "score": self.score, "offline": self.offline}
+        values |= {"acting": dict(self.acting) or None}
         values = {name: value for name, value in values.items() if value is not None}
         return values | ({"episodes": [episode.to_dict() for episode in self.episodes]} if self.episodes else {})
 
@@ -103,6 +104,7 @@ class EvaluationRow:
 
     def columns(self) -> dict[str, Any]:
         values: dict[str, Any] = {"step": self.step, "seed": self.seed, "best_of": self.best_of, "score": self.score}
+        values |= self.acting
         if self.episodes:
             values |= {"episodes": len(self.episodes), "successes": self.successes, "failures": len(self.failures)}
             values["mean_return"] = float(np.mean([episode.total_reward for episode in self.episodes]))

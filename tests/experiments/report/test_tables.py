@@ -46,9 +46,11 @@ def test_only_success_has_an_interval_of_success():
 
 def test_what_was_played_is_what_the_method_does():
     assert what_it_plays(TINY) == "one draw"
-    assert what_it_plays(TINY, 8) == "the best of 8 draws"
+    assert what_it_plays(TINY, EvaluationRow(1, 0, best_of=8)) == "the best of 8 draws"
+    changed = EvaluationRow(1, 0, best_of=8, acting={"densest": 2})
+    assert what_it_plays(TINY, changed) == "the best of 8 draws, densest 2"
     assert what_it_plays(IFQL(num_samples=32)) == "the best of 32 draws"
-    assert what_it_plays(IFQL(num_samples=32), 1) == "one draw"
+    assert what_it_plays(IFQL(num_samples=32), EvaluationRow(1, 0, best_of=1)) == "one draw"
     assert what_it_plays(BC()) == "its one action"
 
 

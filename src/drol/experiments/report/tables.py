@@ -34,12 +34,12 @@ OFFLINE_FIGURES = (
 )  # fmt: skip
 
 
-def what_it_plays(algorithm: Algorithm, best_of: int | None = None) -> str:
-    """Return what a policy plays in each state; None is the algorithm's own number of draws."""
-    count = algorithm.default_best_of if best_of is None else best_of
-    if count > 1:
-        return f"the best of {count} draws"
-    return "one draw" if algorithm.draws_actions else "its one action"
+def what_it_plays(algorithm: Algorithm, row: EvaluationRow | None = None) -> str:
+    """Return what a policy plays in each state: in an evaluation, or by itself."""
+    count = algorithm.default_best_of if row is None or row.best_of is None else row.best_of
+    one = "one draw" if algorithm.draws_actions else "its one action"
+    acting = "" if row is None else "".join(f", {name} {value}" for name, value in row.acting.items())
+    return (f"the best of {count} draws" if count > 1 else one) + acting
 
 
 def scores_success(task: Task) -> bool:
@@ -73,7 +73,7 @@ def score_table(run: Run, scored: Sequence[EvaluationRow]) -> str:
     for row, when in rows:
         broken = f" ({len(row.failures)} broke)" if row.failures else ""
         cells.append((
-            what_it_plays(run.config.algorithm, row.best_of) + when, f"{row.step:,}", row.seed, f"{row.score:.1f}",
+            what_it_plays(run.config.algorithm, row) + when, f"{row.step:,}", row.seed, f"{row.score:.1f}",
             spread_of(row.episodes, run.task), f"{len(row.episodes)}{broken}",
             f"{np.median([episode.length for episode in row.episodes]):.0f}",
         ))  # fmt: skip
