@@ -47,19 +47,24 @@ def collect_path(path: Path) -> Results:
     """Return the results of a run, of all runs below a folder, or of a file."""
     if path.suffix in SUFFIXES and not path.is_dir():
         return read_results(path)
-    if not path.is_dir():
-        raise InputError(f"{path} is no folder; give a run, a folder with runs, or a file ({', '.join(SUFFIXES)})")
-    folders = sorted(each.parent for each in path.rglob(CONFIG) if (each.parent / EVALUATIONS).is_file())
-    if not folders:
-        raise InputError(f"no run with evaluations is in {path} or below it; a run has {CONFIG} and {EVALUATIONS}")
     results = Results()
-    for folder in folders:
+    for folder in find_runs(path):
         try:
             results += results_of(open_run(folder))
         except (InputError, ValueError, KeyError, TypeError) as error:
             reason = f"{CONFIG} has no {error}" if isinstance(error, KeyError) else error
             results.skipped.append(f"{folder}: {reason}")
     return results
+
+
+def find_runs(path: Path) -> list[Path]:
+    """Return the folders of all evaluated runs in a folder and below it."""
+    if not path.is_dir():
+        raise InputError(f"{path} is no folder; give a run, a folder with runs, or a file ({', '.join(SUFFIXES)})")
+    folders = sorted(each.parent for each in path.rglob(CONFIG) if (each.parent / EVALUATIONS).is_file())
+    if not folders:
+        raise InputError(f"no run with evaluations is in {path} or below it; a run has {CONFIG} and {EVALUATIONS}")
+    return folders
 
 
 def results_of(run: Run) -> list[Result]:
@@ -87,7 +92,7 @@ def results_of(run: Run) -> list[Result]:
     results = []
     for kind, rows in scored.items():
         for row in rows:
-            settings = changed_settings(run, online=row.step > run.config.steps)
+            settings = changed_settings(run, row)
             results.append(
                 Result(
                     **shared,
@@ -109,13 +114,14 @@ def results_of(run: Run) -> list[Result]:
     return results
 
 
-def changed_settings(run: Run, online: bool) -> str:
-    """Return the hyperparameters and settings that are not at their defaults, as JSON with sorted names."""
-    changed: dict[str, Any] = {"steps": run.config.steps} if online else {}
+def changed_settings(run: Run, row: EvaluationRow) -> str:
+    """Return the hyperparameters and settings of an evaluation that are not at their defaults, as sorted JSON."""
+    changed: dict[str, Any] = {"steps": run.config.steps} if row.step > run.config.steps else {}
     for owner in (run.config, run.config.algorithm):
         for field in dataclasses.fields(owner):
-            if field.name not in LEFT_OUT and getattr(owner, field.name) != field.default:
-                changed[field.name] = getattr(owner, field.name)
+            value = row.acting.get(field.name, getattr(owner, field.name))
+            if field.name not in LEFT_OUT and value != field.default:
+                changed[field.name] = value
     return json.dumps(changed, sort_keys=True)
 
 

@@ -1,0 +1,156 @@
+import numpy as np
+import pytest
+from made_results import VERSIONS, made_group, made_result
+
+from drol.errors import InputError
+from drol.experiments.compare.compare import compare
+from drol.experiments.results.files import write_results
+
+
+@pytest.fixture
+def compared(tmp_path):
+    """A comparison of results that are in a file."""
+
+    def call(*results, **options):
+        write_results(results, tmp_path / "results.csv")
+        return compare(tmp_path / "results.csv", **options)
+
+    return call
+
+
+VERDICTS = {
+    "better": ([45, 46, 47, 46], [20, 22, 24, 21], "better"),
+    "worse": ([20, 22, 24, 21], [45, 46, 47, 46], "worse"),
+    "always right": ([50, 50, 50], [50, 50, 50], "equal within 5"),
+    "seeds differ": ([10, 40, 30], [35, 12, 20], "underpowered: about 152 more seeds of each"),
+    "one seed": ([50], [0, 1, 2], "underpowered: one seed; at least two of each are needed"),
+}
+
+
+@pytest.mark.parametrize(("ours", "theirs", "words"), VERDICTS.values(), ids=VERDICTS)
+def test_verdicts(compared, ours, theirs, words):
+    (difference,) = compared(*made_group("fql", theirs), *made_group("drol", ours)).differences
+    assert difference.words == words
+    assert difference.verdict == words.split()[0].rstrip(":")
+    assert difference.value == pytest.approx(2 * (np.mean(ours) - np.mean(theirs)))
+    assert difference.interval.low <= difference.value <= difference.interval.high
+
+
+def test_few_episodes_ask_for_episodes(compared):
+    groups = made_group("fql", [2, 2, 2], 4), made_group("drol", [2, 2, 2], 4, first_episode_seed=100)
+    (difference,) = compared(*groups[0], *groups[1]).differences
+    assert difference.words == "underpowered: about 519 more episodes of each seed"
+
+
+def test_equal_is_a_matter_of_the_margin(compared):
+    groups = *made_group("fql", [50, 50, 50]), *made_group("drol", [49, 49, 49])
+    assert compared(*groups, margin=10).differences[0].words == "equal within 10"
+    assert compared(*groups, margin=3).differences[0].verdict == "underpowered"
+
+
+def test_one_seed_still_has_the_interval_of_its_episodes(compared):
+    (difference,) = compared(*made_group("fql", [48], 80), *made_group("drol", [56], 70)).differences
+    assert difference.interval == pytest.approx((5.24, 33.39), abs=0.01)  # as Newcombe published it
+
+
+def test_the_same_episodes_are_paired(compared):
+    """Where both fail in the same episodes, the difference is known better than from other ones."""
+    other = made_group("drol", [25, 25], first_episode_seed=50)
+    paired = compared(*made_group("fql", [25, 25]), *made_group("drol", [25, 25])).differences[0].interval
+    apart = compared(*made_group("fql", [25, 25]), *other).differences[0].interval
+    assert paired.high - paired.low < 0.5 * (apart.high - apart.low)
+
+
+def test_the_interval_holds_the_difference_as_often_as_it_says(compared):
+    """Seeds of a deviation of 10 points: the episodes alone would be right three times in four."""
+    generator, held, alone = np.random.default_rng(0), 0, 0
+    for _ in range(40):
+        rates = np.clip(0.5 + generator.normal(0, 0.1, (2, 4, 1)), 0, 1)
+        outcomes = (generator.random((2, 4, 50)) < rates).astype(int)
+        results = [
+            made_result("".join(map(str, outcomes[side, seed])), method=("fql", "drol")[side], seed=seed)
+            for side in (0, 1)
+            for seed in range(4)
+        ]
+        comparison = compared(*results)
+        held += comparison.differences[0].interval.low <= 0 <= comparison.differences[0].interval.high
+        single = compared(*(made_result(row.outcomes, method=row.method) for row in results if row.seed == 0))
+        alone += single.differences[0].interval.low <= 0 <= single.differences[0].interval.high
+    assert held >= 36
+    assert alone < held
+
+
+def test_a_return_is_compared_by_seeds_alone(compared):
+    values = {"fql": (1.0, 2.0, 3.0), "drol": (2.0, 3.0, 5.0)}
+    rows = [
+        made_result(method=method, seed=seed, score=score, score_name="return")
+        for method, scores in values.items()
+        for seed, score in enumerate(scores)
+    ]
+    assert compared(*rows).differences[0].interval == pytest.approx((-1.78755, 4.45422), abs=1e-4)  # scipy
+    assert compared(rows[0], rows[3]).differences[0].interval is None
+
+
+def test_all_tasks_are_summed_up(compared):
+    groups = [*made_group("fql", [10, 20]), *made_group("drol", [20, 30])]
+    groups += [*made_group("fql", [0, 0], task="cube"), *made_group("drol", [50, 50], task="cube")]
+    base, ours = compared(*groups).overall
+    assert (base.label, base.improvement) == ("fql", None)
+    assert ours.improvement == pytest.approx((0.875 + 1) / 2)
+    assert ours.interquartile_mean == pytest.approx(80)  # of 40, 60, 100, 100
+    assert ours.interval.low <= 80 <= ours.interval.high
+
+
+def test_the_baseline_is_the_first_group_or_the_one_that_is_named(compared):
+    groups = *made_group("fql", [10, 20]), *made_group("drol", [20, 30])
+    assert compared(*groups).baseline == "fql"
+    comparison = compared(*groups, baseline="drol")
+    assert [each.group.label for each in comparison.differences] == ["fql"]
+    with pytest.raises(InputError, match=r"unknown group 'dorl'; did you mean drol\? The groups are: fql, drol"):
+        compared(*groups, baseline="dorl")
+
+
+NOTES = {
+    "other data": ([{}, {"method": "fql", "dataset_fingerprint": "cd" * 32}], "on maze, dataset_fingerprint is abab"),
+    "versions": ([{}, {"method": "fql", "versions": VERSIONS.replace("3.9.1", "3.11.0")}], "on maze, mujoco is 3.9.1"),
+    "steps": ([{}, {"method": "fql", "step": 5}], "after different numbers of updates: drol 10; fql 5"),
+    "kinds": ([{}, {"task": "hand", "score_name": "normalised score"}], "different kinds (normalised score, success"),
+    "no baseline": (
+        [{}, {"task": "cube", "method": "fql"}],
+        "fql on cube is compared with nothing: drol has no result",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "note"), NOTES.values(), ids=NOTES)
+def test_what_a_reader_must_know_is_noted(compared, changes, note):
+    notes = compared(*(made_result(**each) for each in changes)).notes
+    assert len(notes) == 1
+    assert note in notes[0]
+
+
+def test_the_best_evaluation_and_too_few_are_noted(compared):
+    assert "which flatters it" in compared(made_result(), at="best").notes[0]
+    assert "fewer than three evaluations" in compared(made_result(), at="last3").notes[0]
+
+
+MISTAKES = {
+    "contradiction": ([{"outcomes": "11"}, {"outcomes": "10"}], {}, "results contradict each other: drol"),
+    "score names": ([{}, {"seed": 1, "score_name": "return"}], {}, "the scores on maze are 'success (%)' and 'return'"),
+    "at": ([{}], {"at": "first"}, "at is 'first'; it must be one of last, best, last3"),
+    "margin": ([{}], {"margin": 0}, "margin is 0; it must be above 0"),
+    "no extra": ([{}], {"evaluation": "extra"}, "no extra evaluation with a score; `drol evaluate` adds"),
+}
+
+
+@pytest.mark.parametrize(("changes", "options", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_mistakes_are_one_line(compared, changes, options, message):
+    with pytest.raises(InputError) as error:
+        compared(*(made_result(**each) for each in changes), **options)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_extra_evaluations_are_compared_with_each_other(compared):
+    extra = [made_result(evaluation="extra", best_of=number, seed=seed) for number in (1, 16) for seed in (0, 1)]
+    assert compared(made_result(), *extra, evaluation="extra").labels == ["drol best_of=1", "drol best_of=16"]

@@ -1,0 +1,42 @@
+import pytest
+from made_results import made_group
+
+from drol.experiments.compare.compare import compare
+from drol.experiments.compare.tables import overall_table, print_comparison, task_table
+from drol.experiments.results.files import write_results
+
+
+def compared(folder, *results):
+    write_results(results, folder / "results.csv")
+    return compare(folder / "results.csv")
+
+
+def test_a_line_for_each_group_with_the_verdict_last(tmp_path):
+    comparison = compared(tmp_path, *made_group("fql", [10, 20]), *made_group("drol", [45], step=5))
+    titles, (base, ours) = task_table(comparison, "maze")
+    values = dict(zip(titles, base, strict=True))
+    assert (values["group"], values["seeds"], values["episodes"], values["updates"]) == ("fql", "2", "50", "10")
+    assert (values["mean"], values["deviation"], values["verdict"]) == ("30.0", "14.1", "baseline")
+    values = dict(zip(titles, ours, strict=True))
+    assert (values["mean"], values["deviation"], values["difference"]) == ("90.0", "-", "+60.0")
+    assert values["verdict"].startswith("underpowered")
+
+
+def test_all_tasks_have_a_line_for_each_label(tmp_path):
+    comparison = compared(tmp_path, *made_group("fql", [10, 20]), *made_group("drol", [45, 50], task="cube"))
+    _, lines = overall_table(comparison)
+    assert [(line[0], line[1], line[2], float(line[3])) for line in lines] == [
+        ("fql", "1", "2", pytest.approx(30)),
+        ("drol", "1", "2", pytest.approx(95)),
+    ]
+
+
+def test_the_text_has_all_tasks_in_aligned_columns_and_the_notes(tmp_path):
+    comparison = compared(tmp_path, *made_group("fql", [10, 20]), *made_group("drol bc", [45, 50], task="cube"))
+    text = print_comparison(comparison)
+    assert text.startswith("maze: success (%), last evaluation\ngroup  seeds  episodes")
+    assert "\n\ncube: success (%), last evaluation\n" in text
+    assert "\n\nall tasks; P(better) is the probability that a run is better than one of fql\n" in text
+    assert text.splitlines()[-1] == "note: drol bc on cube is compared with nothing: fql has no result there"
+    titles, line = text.splitlines()[1:3]
+    assert titles.index("mean") + len("mean") == line.index("30.0") + len("30.0")
