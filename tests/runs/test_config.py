@@ -94,6 +94,8 @@ def test_the_folder_depends_on_everything_but_the_number_of_steps():
         "standardise_observations": True,
         "observation_scale": 2.0,
         "online_data": "balance",
+        "frame_stack": 2,
+        "crop_probability": 0.1,
         "dataset": "data.npz",
     }
     assert changes.keys() | {"steps", "online_steps"} == {field.name for field in dataclasses.fields(RunConfig)}

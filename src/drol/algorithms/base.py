@@ -123,9 +123,7 @@ class Algorithm(eqx.Module):
             if name not in self.acting:
                 allowed = f"only {', '.join(self.acting)}" if self.acting else "nothing"
                 kind = type(self).__name__
-                raise InputError(
-                    f"{name} is given; of the hyperparameters of {kind} an evaluation may change {allowed}"
-                )
+                raise InputError(f"{name} is given; of the hyperparameters of {kind} evaluations may change {allowed}")
         return dataclasses.replace(self, **changes)
 
     def __check_init__(self) -> None:

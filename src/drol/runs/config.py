@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 from drol.algorithms import Algorithm, algorithm_name, find_algorithm
 from drol.bounds import bounds, check_field
+from drol.data.images import CROP_PROBABILITY, FRAME_STACK
 from drol.errors import InputError, unknown_name
 from drol.tasks import DEFAULT_TASK, load_task
 from drol.tasks.base import Task
@@ -45,6 +46,8 @@ class RunConfig:
         checkpoint_interval: Updates between two checkpoints.
         standardise_observations: Whether observations are shifted and scaled to mean 0 and one deviation.
         observation_scale: Deviation that standardised observations get.
+        frame_stack: Frames that make one observation of a visual task of OGBench.
+        crop_probability: Probability that the images of a batch are shifted at random, of a visual task of OGBench.
         dataset: A file to use in place of the task's own.
 
     Example:
@@ -91,6 +94,10 @@ class RunConfig:
         1e-6,
         1e6,
     )
+    frame_stack: int = setting(FRAME_STACK, "frames that make one observation of a visual task", 1, 64)
+    crop_probability: float = setting(
+        CROP_PROBABILITY, "probability that the images of a batch are shifted at random, of a visual task", 0, 1
+    )
     dataset: str | None = dataclasses.field(
         default=None, metadata={"description": "a file of the task's format to use in place of its own"}
     )
@@ -113,8 +120,19 @@ class RunConfig:
         return self.steps + self.online_steps
 
     def load_task(self) -> Task:
-        """Load the task with the data and the timing of success that the settings ask for."""
-        return load_task(self.task, self.dataset).judged(self.success_timing)
+        """Load the task with the data that the settings ask for, prepared for them."""
+        return self.prepare(load_task(self.task, self.dataset))
+
+    def prepare(self, task: Task) -> Task:
+        """Return a task with the timing of success and the images that the settings ask for."""
+        task = task.judged(self.success_timing)
+        if task.stacks_frames:
+            return task.with_images(self.frame_stack, self.crop_probability)
+        for name in ("frame_stack", "crop_probability"):
+            if getattr(self, name) != getattr(RunConfig, name):
+                given = f"{name} is {getattr(self, name)}"
+                raise InputError(f"{given}; it is for visual tasks of OGBench, so leave it out for {task.name}")
+        return task
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON can hold them."""

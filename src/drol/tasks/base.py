@@ -1,5 +1,6 @@
 """A task: data, an environment to test a policy in, and a score."""
 
+import functools
 import pickle
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -89,12 +90,14 @@ class Task:
         environment_modules: Modules that the server of environment processes imports once, for all of them.
         success_timing: Whether the environment judges a step "before" or "after" it; None if that is not known.
         timed_environments: Functions that make the environment with another timing, by timing; empty if it has one.
+        stacks_frames: Whether observations are images of which a run may choose how many are stacked; the functions
+            that make the environment then take `frame_stack`.
     """
 
     name: str
     train: "Transitions"
     validation: "Transitions | None"
-    make_environment: Callable[[], Any] | None
+    make_environment: Callable[..., Any] | None
     score: Callable[[Sequence[Episode]], float]
     score_name: str
     reward_offset: float = 0.0
@@ -102,7 +105,8 @@ class Task:
     maze: Maze | None = None
     environment_modules: tuple[str, ...] = ()
     success_timing: str | None = None
-    timed_environments: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    timed_environments: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    stacks_frames: bool = False
 
     def judged(self, timing: str) -> "Task":
         """Return the task with an environment that judges a step "before" or "after" it.
@@ -114,6 +118,19 @@ class Task:
         if timing not in self.timed_environments:
             raise InputError(f"success_timing is {timing!r}; {self.name} leaves no choice, so leave it out")
         return replace(self, make_environment=self.timed_environments[timing], success_timing=timing)
+
+    def with_images(self, frame_stack: int, crop_probability: float) -> "Task":
+        """Return a task that `stacks_frames` with so many frames in an observation, and crops so often in training."""
+        train, validation = (
+            replace(data, frame_stack=frame_stack, crop_probability=crop_probability) if data is not None else None
+            for data in (self.train, self.validation)
+        )
+        make, *timed = (
+            functools.partial(make, frame_stack=frame_stack)
+            for make in (self.make_environment, *self.timed_environments.values())
+        )
+        environments = dict(zip(self.timed_environments, timed, strict=True))
+        return replace(self, train=train, validation=validation, make_environment=make, timed_environments=environments)
 
 
 def success_rate(episodes: Sequence[Episode]) -> float:

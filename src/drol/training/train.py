@@ -52,7 +52,7 @@ def train(
         task = config.load_task()
     elif task.name != config.task:
         raise InputError(f"the task is {task.name!r} and the settings are for {config.task!r}; both must be the same")
-    task = task.judged(config.success_timing)
+    task = config.prepare(task)
     with directory.locked(), stop_requests() as stop:
         trainer = Trainer(config, directory, task, placement, processes, quiet, background_evaluation)
         trainer.resume()

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shared_files import shared
 
+from drol.algorithms.drol import DROL
 from drol.errors import InputError
+from drol.runs.config import RunConfig
 from drol.tasks import load_task
 from drol.tasks.ogbench.environment import make_ogbench
 from drol.tasks.ogbench.loading import environment_maker, read_dataset, stored_shapes
@@ -106,6 +108,31 @@ def test_a_file_of_any_family_is_what_ogbench_makes_of_it(environment, visual, t
 def test_the_environment_judges_the_state_before_the_action_as_the_data_do(environment):
     _, made = environment
     assert made.unwrapped._success_timing == "pre"
+
+
+def test_a_run_chooses_how_images_are_stacked_and_cropped(tmp_path):
+    name = "visual-cube-single-play-singletask-task1-v0"
+    state_based = make_ogbench("cube-single-singletask-task1-v0")
+    state_based.reset(seed=0)
+    arrays = random_file(np.random.default_rng(0), read_goal(state_based), stored_shapes(state_based, True))
+    for path in (tmp_path / "data.npz", tmp_path / "data-val.npz"):
+        np.savez(path, **arrays)
+    found = {}
+    for changes in ({}, {"frame_stack": 2, "crop_probability": 0.0, "success_timing": "after"}):
+        config = RunConfig(DROL(), name, dataset=str(tmp_path / "data.npz"), **changes)
+        task = config.load_task()
+        assert config.prepare(task).make_environment.keywords == task.make_environment.keywords
+        for data in (task.train, task.validation):
+            assert data.spec.observation_shape == (64, 64, 3 * task.make_environment.keywords["frame_stack"])
+        found[len(changes)] = (task.train.frame_stack, task.train.crop_probability, task.success_timing)
+    assert found == {0: (3, 0.5, "before"), 3: (2, 0.0, "after")}
+
+
+def test_a_task_of_states_refuses_settings_of_images(tmp_path):
+    for changes in ({"frame_stack": 2}, {"crop_probability": 0.0}):
+        (name,) = changes
+        with pytest.raises(InputError, match=rf"^{name} is .*; it is for visual tasks of OGBench, so leave it out for"):
+            RunConfig(DROL(), **changes).load_task()
 
 
 def test_a_file_of_another_task_is_refused(environment, tmp_path):

@@ -39,6 +39,7 @@ def load_single_task(name: TaskName, path: Path) -> Task:
         make_environment=environment_maker(name),
         success_timing="before",
         timed_environments={timing: environment_maker(name, timing) for timing in SUCCESS_TIMINGS},
+        stacks_frames=name.visual,
         score=success_rate,
         score_name="success (%)",
         maze=facts.maze,
