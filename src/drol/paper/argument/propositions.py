@@ -117,25 +117,25 @@ def smooth_critic(dimension: int, seed: int) -> Callable[..., Array]:
     return critic
 
 
-def one_target(action: np.ndarray) -> Transition:
-    """Return a batch of one data action."""
-    zero, row = jnp.zeros(1), jnp.asarray(action, jnp.float32)[None]
-    return Transition(jnp.zeros((1, 1)), row, zero, zero, jnp.zeros((1, 1)), row, zero)
+def batch_of(actions: np.ndarray) -> Transition:
+    """Return a batch of data actions [batch, action] at one state."""
+    rows, zero = jnp.asarray(actions, jnp.float32), jnp.zeros(len(actions))
+    return Transition(zero[:, None], rows, zero, zero, zero[:, None], rows, zero)
 
 
-def routed_gradient(algorithm: DROL | DROLEquation, points: np.ndarray, critic: Any, target: np.ndarray) -> np.ndarray:
-    """Return the gradient [K, action] of DROL's own actor loss with respect to its candidates."""
+def routed_gradient(algorithm: DROL | DROLEquation, points: Array | np.ndarray, critic: Any, data: np.ndarray) -> Array:
+    """Return the gradient [K, action] of DROL's own actor loss, over data actions, with respect to its candidates."""
     actor: Any = Table(jnp.asarray(points, jnp.float32))
-    batch = one_target(target)
-    winner = algorithm.route(actor, batch, jnp.eye(len(points))[None])
-    return np.asarray(jax.grad(lambda actor: algorithm.actor_loss(actor, critic, batch, winner)[0])(actor).points)
+    batch = batch_of(data)
+    winner = algorithm.route(actor, batch, jnp.tile(jnp.eye(len(points)), (len(data), 1, 1)))
+    return jax.grad(lambda actor: algorithm.actor_loss(actor, critic, batch, winner)[0])(actor).points
 
 
-def tether_gradient(alpha: float, point: np.ndarray, critic: Any, target: np.ndarray) -> np.ndarray:
-    """Return the gradient [action] of FQL's own actor loss with respect to a sample whose teacher is the target."""
-    actor: Any = Table(jnp.asarray(point, jnp.float32)[None])
-    arguments = critic, one_target(target), jnp.ones((1, 1)), jnp.asarray(target, jnp.float32)[None]
-    return np.asarray(jax.grad(lambda actor: FQL(alpha=alpha).actor_loss(actor, *arguments)[0])(actor).points)[0]
+def tether_gradient(alpha: float, points: Array | np.ndarray, critic: Any, teachers: np.ndarray) -> Array:
+    """Return the gradient [sample, action] of FQL's own actor loss with respect to samples that have a teacher each."""
+    actor: Any = Table(jnp.asarray(points, jnp.float32))
+    arguments = critic, batch_of(teachers), jnp.eye(len(points)), jnp.asarray(teachers, jnp.float32)
+    return jax.grad(lambda actor: FQL(alpha=alpha).actor_loss(actor, *arguments)[0])(actor).points
 
 
 def tether_and_route(objective: str, dimension: int, weight: float = 0.7, seed: int = 0) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def tether_and_route(objective: str, dimension: int, weight: float = 0.7, seed: 
 
     def tether_error(x: np.ndarray) -> float:
         formula = weight * 2 * (x - target) / dimension - q_and_slope(x, "mean")[1]
-        return float(np.abs(tether_gradient(weight, x, critic, target) - formula).max())
+        return float(np.abs(tether_gradient(weight, x[None], critic, target[None])[0] - formula).max())
 
     q, slope = q_and_slope(points[winner], "min")
     pull = 2 * (points[winner] - target)
@@ -167,7 +167,7 @@ def tether_and_route(objective: str, dimension: int, weight: float = 0.7, seed: 
         algorithm, formula = DROLEquation(alpha=weight), pull - weight * slope
     else:
         algorithm, formula = DROL(bc_weight=weight), weight * pull / dimension - slope / abs(q)
-    before, after = (routed_gradient(algorithm, each, critic, target) for each in (points, moved))
+    before, after = (np.asarray(routed_gradient(algorithm, each, critic, target[None])) for each in (points, moved))
     return {
         "winner_error": float(np.abs(before[winner] - formula).max()),
         "largest_loser_gradient": float(np.abs(np.delete(before, winner, 0)).max()),
@@ -176,7 +176,9 @@ def tether_and_route(objective: str, dimension: int, weight: float = 0.7, seed: 
         "pulled_before": np.flatnonzero(np.abs(before).max(1)).tolist(),
         "pulled_after": np.flatnonzero(np.abs(after).max(1)).tolist(),
         "tether_error": max(tether_error(points[winner]), tether_error(moved[winner])),
-        "gradient_outside_the_box": float(np.abs(routed_gradient(algorithm, outside, critic, target)[:, 0]).max()),
+        "gradient_outside_the_box": float(
+            np.abs(routed_gradient(algorithm, outside, critic, target[None])[:, 0]).max()
+        ),
     }
 
 
