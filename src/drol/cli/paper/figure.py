@@ -4,34 +4,49 @@ from pathlib import Path
 
 from drol.cli.flags import Parser
 from drol.cli.jax_cache import keep_compiled_programs
-from drol.errors import InputError, unknown_name
+from drol.cli.paper.flags import add_result_flags
+from drol.errors import InputError
 from drol.experiments.documents import fill_document
 
-FIGURES = {"1": "overview: a tied sample and a routed one under the same push of Q"}
-EPILOG = "figures:\n" + "\n".join(f"  {name}  {text}" for name, text in FIGURES.items())
+EPILOG = """figures:
+  1          overview: a tied sample and a routed one under the same push of Q
+  2          Voronoi cells at one state of a trained run: spread, handoff, stable; and a GIF over training
+  3          candidate distance, divergence and routed BC loss against K; run times with --bench
+  4          score against K, the default and the best marked
+  ownership  how ownership of data actions passes between latents, with --mechanism
+
+examples:
+  drol paper figure 1 --out figures
+  drol paper figure 2 --run runs/demo
+  drol paper figure 3 --scale small --bench results/bench.json
+  drol paper figure 4 --results results/paper_small.csv"""
 
 
 def run(arguments: list[str]) -> int:
     parser = Parser("paper figure", "Make a figure of the paper, computed, and print its numbers.", EPILOG)
-    parser.add_argument("figure", help=f"which one: {', '.join(FIGURES)}")
+    parser.add_argument("figure", help="which one: 1, 2, 3, 4 or ownership")
     parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where it goes (default: this folder)")
     parser.add_argument("--document", type=Path, metavar="FILE", help="a Markdown file whose marked caption is made")
+    add_result_flags(parser)
+    parser.add_argument("--run", type=Path, help="the run of figure 2 (default: the first of drol with K = 16)")
+    parser.add_argument("--bench", type=Path, metavar="FILE", help="what `drol bench --json` wrote, for figure 3")
+    parser.add_argument("--mechanism", type=Path, metavar="FILE", help="what `drol paper mechanism` wrote")
     parsed = parser.parse(arguments)
-    if parsed.figure not in FIGURES:
-        raise unknown_name("figure", parsed.figure, FIGURES, "`drol paper figure --help` lists them all")
     if parsed.out.exists() and not parsed.out.is_dir():
         raise InputError(f"--out is {parsed.out}, which is a file; name a folder")
-    if parsed.document and not parsed.document.is_file():
-        raise InputError(f"--document is {parsed.document}; it must be a Markdown file that exists")
+    for name in ("document", "bench", "mechanism"):
+        path = getattr(parsed, name)
+        if path and not path.is_file():
+            raise InputError(f"--{name} is {path}; there is no such file")
     try:
-        from drol.paper.figures.overview import make_overview
+        from drol.paper.figures.make import Sources, make_figure
     except ModuleNotFoundError as error:
         raise InputError(f"figures need {error.name}; install it with: pip install 'drol[report]'") from error
     keep_compiled_programs()
-    parsed.out.mkdir(parents=True, exist_ok=True)
-    caption = make_overview(parsed.out)
+    sources = Sources(parsed.results or [parsed.root / parsed.scale], parsed.run, parsed.bench, parsed.mechanism)
+    caption = make_figure(parsed.figure, parsed.out, sources)
     print(caption)
-    print(f"wrote {parsed.out / 'overview.png'}")
+    print(f"figure: in {parsed.out}")
     if parsed.document:
         fill_document(parsed.document, f"drol paper figure {parsed.figure}", {"caption": caption})
         print(f"wrote {parsed.document}")

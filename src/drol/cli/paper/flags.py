@@ -1,9 +1,12 @@
 """Flags that `drol paper plan` and `drol paper run` share."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from drol.cli.flags import Parser, whole_number
+from drol.experiments.results.collect import collect_results
+from drol.experiments.results.result import Results
 from drol.paper.reproduce.experiments import COLUMNS, EXPERIMENTS
 from drol.paper.reproduce.plan import ROOT, Plan, make_plan
 from drol.paper.scales import SCALES
@@ -38,3 +41,24 @@ def plan_from(parsed: argparse.Namespace) -> Plan:
         parsed.root,
         parsed.seeds_per_run,
     )
+
+
+def add_result_flags(parser: Parser) -> None:
+    parser.add_argument(
+        "--results",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="run folders, folders with runs, or files of `drol results export` (default: the runs of the scale)",
+    )
+    parser.add_argument("--scale", choices=SCALES, default="paper", help="whose runs are taken (default: paper)")
+    parser.add_argument("--root", type=Path, default=ROOT, help=f"where the runs are kept (default: {ROOT})")
+
+
+def results_from(parsed: argparse.Namespace) -> Results:
+    """Return the results that a command line names, and say what was left out."""
+    folder = parsed.root / parsed.scale
+    results = collect_results(parsed.results or ([folder] if folder.is_dir() else []))
+    for words in results.skipped:
+        print(f"drol: left out: {words}", file=sys.stderr)
+    return results

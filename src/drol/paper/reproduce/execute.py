@@ -17,6 +17,7 @@ from typing import Protocol
 from drol.errors import InputError
 from drol.paper.reproduce.plan import Plan, PlannedRun
 from drol.progress import Report
+from drol.training.signals import stop_requests
 
 TIMINGS = "timings.jsonl"  # in the root: how long each run took, from which the cost of the others is told
 POLL_SECONDS = 0.5
@@ -64,20 +65,21 @@ class LocalExecutor:
         share = max(1, len(cores) // max(count, 1))
         free = [set(cores[share * number % len(cores) :][:share]) for number in range(count)]
         waiting, running = list(jobs), []
-        try:
-            while waiting or running:
-                while waiting and free:
-                    running.append(Running(waiting.pop(0), free.pop(0)))
-                time.sleep(POLL_SECONDS)
-                for each in [each for each in running if each.poll()]:
-                    running.remove(each)
-                    free.append(each.cores)
-                    on_finished(each.finished())
-        finally:  # Ctrl-C, or an error: let each save and stop
-            for each in running:
-                each.stop()
-            for each in running:
-                each.wait()
+        with stop_requests() as stop:
+            try:
+                while (waiting or running) and stop.signal is None:
+                    while waiting and free:
+                        running.append(Running(waiting.pop(0), free.pop(0)))
+                    time.sleep(POLL_SECONDS)
+                    for each in [each for each in running if each.poll()]:
+                        running.remove(each)
+                        free.append(each.cores)
+                        on_finished(each.finished())
+            finally:  # a signal, or an error: let each save and stop
+                for each in running:
+                    each.stop()
+                for each in running:
+                    each.wait()
 
 
 class Running:
@@ -91,9 +93,11 @@ class Running:
         self.next_command()
 
     def next_command(self) -> None:
-        with self.job.log.open("a") as log:
-            command = [sys.executable, "-m", "drol.cli.main", *self.waiting.pop(0)]
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+        command = [sys.executable, "-m", "drol.cli.main", *self.waiting.pop(0)]
+        with self.job.log.open("a") as log:  # a session of its own, so that Ctrl-C in a terminal reaches it only once
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(self.process.pid, self.cores)
 

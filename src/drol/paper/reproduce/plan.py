@@ -14,7 +14,7 @@ from drol.paper.presets import GROUP_OF_TASK, settings
 from drol.paper.reproduce.experiments import COLUMNS, TUNED, Block, blocks_of, ladder_of
 from drol.paper.reproduce.scores import choosing_tasks, chosen_candidates
 from drol.runs.config import RunConfig
-from drol.runs.directory import RunDirectory
+from drol.runs.directory import EVALUATIONS, RunDirectory
 from drol.runs.run import Run
 from drol.storage import exclusive
 
@@ -175,15 +175,15 @@ def block_runs(
     """Yield the runs of a block; those of DROL* are the ones that choose K until they are done."""
     count = seeds or block.seeds
     groups = seed_groups(count, seeds_per_run or (count if scale == "paper" else 1))
-    for method in methods:
+    for group in groups:  # first one seed of everything, then the next
         for task in tasks:
-            if method == TUNED:
-                yield from tuned_runs(task, scale, groups, root, notes)
-                continue
-            for candidates in block.candidates if method == "drol" else (None,):
-                changes = {} if candidates is None else {"num_candidates": candidates}
-                for group in groups:
-                    yield PlannedRun(scale, task, method, group, changes, block.best_of if candidates else ())
+            for method in methods:
+                for candidates in block.candidates if method == "drol" else (None,):
+                    changes = {} if candidates is None else {"num_candidates": candidates}
+                    if method != TUNED:
+                        yield PlannedRun(scale, task, method, group, changes, block.best_of if candidates else ())
+    for task in tasks if TUNED in methods else ():
+        yield from tuned_runs(task, scale, groups, root, notes)
 
 
 def seed_groups(count: int, per_run: int) -> list[tuple[int, ...]]:
@@ -202,7 +202,7 @@ def tuned_runs(
     ]
     yield from ladder
     folders = [root / scale / each for each in choosing_tasks(task)]
-    results = collect_results([folder for folder in folders if folder.is_dir()])
+    results = collect_results([folder for folder in folders if any(folder.rglob(EVALUATIONS))])
     chosen = chosen_candidates(results, task, ladder_of(scale))
     if chosen is None:
         done = sum(each.state(root).done for each in ladder)
