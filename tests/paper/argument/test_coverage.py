@@ -28,11 +28,11 @@ def test_coverage_is_above_its_bounds_and_rises_with_candidates(probabilities, m
 
 
 def test_the_exact_value_of_overlapping_neighbourhoods_is_that_of_all_sequences_of_draws():
-    # Neighbourhoods {0, 1} and {1, 2} of three equal events: two draws reach both in 7 of 9 cases.
+    # Neighbourhoods {0, 1} and {1, 2} of four equal events, one of them outside: two draws reach both in 9 of 16 cases.
     members = np.asarray([[1, 1, 0], [0, 1, 1]], bool)
-    found = coverage([1 / 3] * 3, 2, members)
-    assert found["exact"] == pytest.approx(7 / 9, abs=1e-12)
-    assert found["union_bound"] == pytest.approx(1 - 2 / 9, abs=1e-12)
+    found = coverage([1 / 4] * 3, 2, members)
+    assert found["exact"] == pytest.approx(9 / 16, abs=1e-12)
+    assert found["union_bound"] == pytest.approx(1 - 2 / 4, abs=1e-12)
 
 
 def linear_actor(scale):
