@@ -56,8 +56,14 @@ def read_metadata(folder: Path) -> dict[str, Any]:
     return read_manifest(folder)["metadata"]
 
 
-def load_tree(folder: Path, like: Tree) -> Tree:
-    """Load the arrays of a checkpoint into the structure of `like`; names, shapes and types must be the same."""
+def load_tree(folder: Path, like: Tree, only: bool = True) -> Tree:
+    """Load the arrays of a checkpoint into the structure of `like`; names, shapes and types must be the same.
+
+    Args:
+        folder: The checkpoint.
+        like: The structure, with shapes and types.
+        only: Whether to refuse a checkpoint that has further arrays, too.
+    """
     manifest = read_manifest(folder)
     try:
         arrays = (folder / ARRAYS).read_bytes()
@@ -67,8 +73,8 @@ def load_tree(folder: Path, like: Tree) -> Tree:
         raise DamagedCheckpoint(f"{ARRAYS} does not match its checksum")
     leaves = safetensors.numpy.load(arrays)
     expected = dict(named_leaves(like))
-    if leaves.keys() != expected.keys():
-        odd = sorted(leaves.keys() ^ expected.keys())
+    odd = sorted(leaves.keys() ^ expected.keys() if only else expected.keys() - leaves.keys())
+    if odd:
         raise DamagedCheckpoint(f"its arrays are of another structure; {odd[0]} is only on one side")
     for name, leaf in expected.items():
         found = leaves[name]

@@ -36,6 +36,10 @@ def test_flags_win():
     assert config == RunConfig(algorithm, task=GIANT, steps=11, success_timing="after")
 
 
+def test_a_run_may_start_from_another():
+    assert parse(["--from", "runs/other"])[0].start_from == "runs/other"
+
+
 def test_d4rl_trains_half_as_long():
     assert parse(["door-human-v1"])[0].steps == 500_000
     assert parse(["door-human-v1", "--steps", "9"])[0].steps == 9

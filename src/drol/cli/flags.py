@@ -68,7 +68,7 @@ def add_fields(parser: argparse._ArgumentGroup, fields: Iterable[dataclasses.Fie
             options["choices"] = field.metadata["choices"]
         else:
             options["metavar"] = "PATH"
-        parser.add_argument(f"--{field.name.replace('_', '-')}", **options)
+        parser.add_argument(field.metadata.get("flag", f"--{field.name.replace('_', '-')}"), **options)
 
 
 def given(parsed: argparse.Namespace, fields: Iterable[dataclasses.Field]) -> dict[str, Any]:

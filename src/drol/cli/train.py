@@ -27,6 +27,7 @@ EPILOG = """examples:
   drol train antmaze-large-navigate-singletask-v0                          with its row of the paper's table, K = 16
   drol train antmaze-giant-navigate-singletask-v0 --preset paper-tuned     with the K that the paper chose for it
   drol train --preset laptop --online-steps 5000                           then fine-tune in the environment
+  drol train TASK --from runs/other                                        start from the networks of another run
   drol train --import my_module --algorithm mine                           an algorithm that my_module.py registers
 
 The same command again resumes a run that was stopped. Precedence: defaults, then the preset, then flags.

@@ -48,6 +48,7 @@ class RunConfig:
         observation_scale: Deviation that standardised observations get.
         frame_stack: Frames that make one observation of a visual task of OGBench.
         crop_probability: Probability that the images of a batch are shifted at random, of a visual task of OGBench.
+        start_from: A run, or one folder of its checkpoints, whose networks and optimisers each seed starts from.
         dataset: A file to use in place of the task's own.
 
     Example:
@@ -97,6 +98,13 @@ class RunConfig:
     frame_stack: int = setting(FRAME_STACK, "frames that make one observation of a visual task", 1, 64)
     crop_probability: float = setting(
         CROP_PROBABILITY, "probability that the images of a batch are shifted at random, of a visual task", 0, 1
+    )
+    start_from: str | None = dataclasses.field(
+        default=None,
+        metadata={
+            "description": "a run, or one folder of its checkpoints, whose networks and optimisers to start from",
+            "flag": "--from",
+        },
     )
     dataset: str | None = dataclasses.field(
         default=None, metadata={"description": "a file of the task's format to use in place of its own"}

@@ -25,6 +25,7 @@ from drol.training.placement import ONE_DEVICE, Placement
 from drol.training.reproducibility import circumstances
 from drol.training.scheduled_evaluation import ScheduledEvaluation
 from drol.training.signals import StopRequest
+from drol.training.start import states_of_another_run
 from drol.training.updates import DIAGNOSED, Updates
 
 CHUNK_SECONDS = 1.0  # a chunk of updates aims at this, so that progress shows and a signal is honoured soon
@@ -100,6 +101,10 @@ class Trainer:
         step, tree, notes = newest_valid(self.directory.checkpoints, self.checkpoint_like)
         if tree is None and notes:
             raise InputError(f"no checkpoint in {self.directory.checkpoints} can be used; {notes[0]}")
+        starts = tree is None and self.config.start_from is not None
+        if starts:
+            states, notes = states_of_another_run(self.config, self.shapes["states"], self.standardisation, self.task)
+            self.put(states, self.placement.gather(self.totals))
         if self.directory.exists:
             self.directory.rewind(step)
         if tree is not None:
@@ -110,6 +115,8 @@ class Trainer:
             notes.append(f"resuming {self.directory.path} at step {step:,}")
         for note in (*notes, *self.write_config()):
             self.progress.note(note)
+        if starts:  # so that a run that is cut and resumed does not look at the other again
+            self.save()
 
     def checkpoint_like(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Return the structure of a checkpoint; how much experience it holds is in its metadata."""
