@@ -84,6 +84,8 @@ class State:
             return "done"
         if self.running:
             return f"running, {self.step:,} of {self.steps:,}"
+        if self.step >= self.steps:
+            return "trained, evaluations missing"
         return f"stopped at {self.step:,}" if self.step else "missing"
 
 
