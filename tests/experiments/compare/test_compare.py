@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from made_results import VERSIONS, made_group, made_result
+from scipy import stats
 
 from drol.errors import InputError
 from drol.experiments.compare.compare import compare
@@ -61,23 +62,14 @@ def test_the_same_episodes_are_paired(compared):
     assert paired.high - paired.low < 0.5 * (apart.high - apart.low)
 
 
-def test_the_interval_holds_the_difference_as_often_as_it_says(compared):
-    """Seeds of a deviation of 10 points: the episodes alone would be right three times in four."""
-    generator, held, alone = np.random.default_rng(0), 0, 0
-    for _ in range(40):
-        rates = np.clip(0.5 + generator.normal(0, 0.1, (2, 4, 1)), 0, 1)
-        outcomes = (generator.random((2, 4, 50)) < rates).astype(int)
-        results = [
-            made_result("".join(map(str, outcomes[side, seed])), method=("fql", "drol")[side], seed=seed)
-            for side in (0, 1)
-            for seed in range(4)
-        ]
-        comparison = compared(*results)
-        held += comparison.differences[0].interval.low <= 0 <= comparison.differences[0].interval.high
-        single = compared(*(made_result(row.outcomes, method=row.method) for row in results if row.seed == 0))
-        alone += single.differences[0].interval.low <= 0 <= single.differences[0].interval.high
-    assert held >= 36
-    assert alone < held
+def test_the_wider_of_seeds_and_episodes_counts(compared):
+    """Seeds that differ leave more open than 150 episodes do; seeds that agree leave nothing open, episodes do."""
+    ours, theirs = [10, 40, 30], [35, 12, 20]
+    seeds = stats.ttest_ind(2 * np.array(ours), 2 * np.array(theirs), equal_var=False).confidence_interval()
+    different = compared(*made_group("fql", theirs), *made_group("drol", ours)).differences[0].interval
+    assert different == pytest.approx(tuple(seeds))
+    same = compared(*made_group("fql", [25] * 3), *made_group("drol", [25] * 3, first_episode_seed=50))
+    assert same.differences[0].interval == pytest.approx((-11.2, 11.2), abs=0.1)  # statsmodels: 75 of 150, twice
 
 
 def test_a_return_is_compared_by_seeds_alone(compared):
