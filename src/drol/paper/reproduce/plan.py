@@ -160,7 +160,10 @@ def make_plan(
                 runs[each.name] = each
     if not runs and not notes:
         allowed = dict.fromkeys(method for block in blocks for method in block.methods)
-        raise InputError(f"{' '.join(names)} at scale {scale} has no runs of {methods}; it has {', '.join(allowed)}")
+        wanted = ", ".join(methods or ())
+        raise InputError(
+            f"{' '.join(names)} at scale {scale} has no runs of {wanted} there; it has {', '.join(allowed)}"
+        )
     return Plan(" ".join(names), scale, root, tuple(runs.values()), tuple(dict.fromkeys(notes)))
 
 

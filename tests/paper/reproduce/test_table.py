@@ -1,0 +1,148 @@
+import csv
+import io
+import math
+import statistics
+
+import pytest
+from made_results import made_result
+from scipy import stats
+
+from drol.errors import InputError
+from drol.paper.published import Published
+from drol.paper.reproduce.experiments import COLUMNS
+from drol.paper.reproduce.render import STYLES, render
+from drol.paper.reproduce.table import difference_interval, emphasised, make_cell, make_table
+
+CUBE = "cube-single-play-singletask-task{}-v0"
+SECOND = CUBE.format(2)
+
+
+def finished(score, task=SECOND, method="fql", seed=0, **changes):
+    return made_result(task=task, method=method, seed=seed, step=30, steps=30, score=score, **changes)
+
+
+def row_of(table, name):
+    return next(row for row in table.rows if row.name == name)
+
+
+def test_a_cell_has_the_mean_and_deviation_over_seeds():
+    table = make_table([finished(90, seed=0), finished(96, seed=1)], "full")
+    cell = row_of(table, CUBE.format(2)).cells["fql"]
+    assert (cell.mean, cell.seeds) == (93, 2)
+    assert cell.deviation == pytest.approx(math.sqrt(18))
+    assert cell.published == (97, 2)
+    assert row_of(table, CUBE.format(1)).cells["fql"].verdict == "not run"
+
+
+def test_a_family_that_was_run_in_part_stands_beside_the_published_numbers_of_the_same_tasks():
+    rows = [finished(80, CUBE.format(1)), finished(90, CUBE.format(2))]
+    row = row_of(make_table(rows, "1"), "cube-single")
+    assert (row.done, row.tasks, row.cells["fql"].mean) == (2, 5, 85)
+    assert row.cells["fql"].published == Published(97, math.sqrt(2**2 + 2**2) / 2)
+    all_five = [finished(90, CUBE.format(number)) for number in range(1, 6)]
+    assert row_of(make_table(all_five, "1"), "cube-single").cells["fql"].published == (96, 1)
+
+
+def test_the_deviation_of_a_family_is_over_seeds_of_its_mean():
+    rows = [
+        finished(score, CUBE.format(task), seed=seed)
+        for task, seed, score in [(1, 0, 50), (1, 1, 70), (2, 0, 70), (2, 1, 50)]
+    ]
+    cell = row_of(make_table(rows, "1"), "cube-single").cells["fql"]
+    assert (cell.mean, cell.deviation, cell.seeds) == (60, 0, 2)
+
+
+def test_a_task_that_the_paper_does_not_have_is_shown_without_a_verdict():
+    task = "pointmaze-medium-navigate-singletask-task1-v0"
+    cell = row_of(make_table([finished(50, task)], "1"), "pointmaze-medium").cells["fql"]
+    assert (cell.mean, cell.published, cell.verdict) == (50, None, "not published")
+
+
+def test_drol_is_two_columns():
+    rows = [
+        finished(score, method="drol", settings={"num_candidates": candidates})
+        for candidates, score in ((1, 20), (16, 60), (64, 90))
+    ]
+    cells = row_of(make_table(rows, "full"), CUBE.format(2)).cells
+    assert (cells["drol"].mean, cells["drol*"].mean) == (60, 90)
+    only = row_of(make_table(rows[1:2], "full"), CUBE.format(2)).cells
+    assert (only["drol"].mean, only["drol*"].mean) == (60, None)
+
+
+def test_the_interval_is_that_of_scipys_welch_test():
+    ours, theirs = [52.0, 60.0, 68.0, 61.0], [44.0, 50.0, 56.0, 47.0, 53.0, 45.0, 55.0, 50.0]
+    expected = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval()
+    published = Published(statistics.mean(theirs), statistics.stdev(theirs))
+    low, high = difference_interval(statistics.mean(ours), statistics.stdev(ours), 4, published)
+    assert (low + 0.5, high - 0.5) == pytest.approx((expected.low, expected.high))  # half a point for rounding
+
+
+@pytest.mark.parametrize(
+    ("scores", "published", "verdict"),
+    [
+        ([95, 96, 97], Published(80, 2), "above"),
+        ([60, 61, 62], Published(80, 2), "below"),
+        ([78, 80, 83], Published(80, 2), "within noise"),
+        ([79], Published(80, 2), "within noise"),
+        ([60], Published(80, 2), "below"),
+        ([60], Published(80, None), "one seed"),
+        ([60, 61], Published(80, None), "below"),
+        ([80, 80], Published(80, 0), "within noise"),
+        ([], Published(80, 2), "not run"),
+        ([70], None, "not published"),
+    ],
+)
+def test_verdicts(scores, published, verdict):
+    assert make_cell(scores, published).verdict == verdict
+
+
+def test_bold_and_underlined_by_the_rule_of_the_paper():
+    scores = {"bc": 20, "iql": 96, "fql": 95, "drol": 100, "drol*": 94}
+    cells = emphasised({method: make_cell([score], None) for method, score in scores.items()})
+    assert [method for method in scores if cells[method].bold] == ["iql", "fql", "drol"]
+    assert [method for method in scores if cells[method].underlined] == ["fql", "drol"]
+
+
+def test_runs_of_several_settings_or_other_data_in_a_cell_are_noted():
+    rows = [finished(90, seed=0), finished(80, seed=1, dataset_fingerprint="other")]
+    notes = make_table(rows, "full").notes
+    assert any("its seeds differ in dataset_fingerprint" in note for note in notes)
+    rows = [finished(90, seed=0), finished(80, seed=1), finished(70, settings={"alpha": 3.0})]
+    table = make_table(rows, "full")
+    assert any("runs of 2 settings" in note for note in table.notes)
+    assert row_of(table, CUBE.format(2)).cells["fql"].mean == 85
+
+
+def test_contradictions_of_the_printed_numbers_are_footnotes():
+    assert any(note.startswith("antsoccer-arena, DeFlow: printed 67") for note in make_table([], "1").notes)
+    assert any("no finished run" in note for note in make_table([], "1").notes)
+
+
+def test_an_unknown_table_or_format_is_named():
+    with pytest.raises(InputError, match="unknown table '3'"):
+        make_table([], "3")
+    with pytest.raises(InputError, match="unknown format 'pdf'"):
+        render(make_table([], "1"), "pdf")
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_every_format_has_our_number_and_the_published_one(style):
+    text = render(make_table([finished(93.4, seed=0), finished(93.4, seed=1)], "full"), style)
+    assert "93" in text
+    assert CUBE.format(2) in text
+    assert "97" in text
+
+
+def test_latex_has_the_layout_of_the_paper():
+    text = render(make_table([finished(93, seed=0), finished(95, seed=1)], "1"), "latex")
+    assert r"$\underline{\mathbf{94}}$ {\tiny $\pm 1$}" in text
+    assert r"\multicolumn{5}{c}{\texttt{Multi-step / Iterative Policies}}" in text
+    lines = [line for line in text.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
+    assert {line.count("&") for line in lines} == {11}
+
+
+def test_csv_has_a_line_for_each_cell():
+    rows = list(csv.DictReader(io.StringIO(render(make_table([finished(60)], "1"), "csv"))))
+    assert len(rows) == 12 * len(COLUMNS)
+    cell = next(row for row in rows if row["row"] == "cube-single" and row["method"] == "fql")
+    assert (cell["mean"], cell["published_mean"], cell["verdict"]) == ("60", "97", "below")
