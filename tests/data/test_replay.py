@@ -16,15 +16,15 @@ def observation(number: int) -> np.ndarray:
     return np.full(3, number, np.float32)
 
 
-def play(events: list[str]) -> tuple[Experience, list[tuple[int, int, bool]]]:
+def play(events: list[str], capacity: int | None = None) -> tuple[Experience, list[tuple[int, int, bool]]]:
     """Experience after some events, and its transitions as (observation, next observation, next action known)."""
-    experience, transitions = Experience.empty(CAPACITY, OFFLINE).begin(observation(0)), []
+    experience, transitions = Experience.empty(capacity or CAPACITY, OFFLINE).begin(observation(0)), []
     for number, event in enumerate(events, 1):
         if event == "begin":
             experience = experience.begin(observation(number))
             if transitions:
                 transitions[-1] = (*transitions[-1][:2], False)
-        elif len(transitions) < CAPACITY:
+        elif capacity or len(transitions) < CAPACITY:
             present = int(experience.present[0])
             if transitions and transitions[-1][1] == present:
                 transitions[-1] = (*transitions[-1][:2], True)
@@ -48,6 +48,24 @@ def test_what_is_added_comes_back_and_no_transition_crosses_episodes(events):
         assert found.next_action_known[row] == known
         if known:
             np.testing.assert_allclose(found.next_action[row], found.action[row + 1])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from(["begin", "add", "add"]), max_size=40), st.integers(1, 4))
+def test_when_it_is_full_the_oldest_are_overwritten(events, capacity):
+    experience, expected = play(events, capacity)
+    held = int(experience.held)
+    assert held == min(len(expected), capacity)
+    assert int(experience.size) == len(expected)
+    found = experience.take(np.arange(held))
+    oldest = len(expected) - held
+    for number, (now, following, known) in enumerate(expected[oldest:], oldest):
+        row = number % capacity
+        assert (found.observation[row, 0], found.next_observation[row, 0]) == (now, following)
+        assert found.reward[row] == following
+        assert found.next_action_known[row] == known
+        if known:
+            np.testing.assert_allclose(found.next_action[row], found.action[(row + 1) % capacity])
 
 
 def test_nothing_is_written_when_nothing_happened():

@@ -97,6 +97,7 @@ def test_the_folder_depends_on_everything_but_the_number_of_steps():
         "frame_stack": 2,
         "crop_probability": 0.1,
         "start_from": "runs/other",
+        "replay_size": 9,
         "dataset": "data.npz",
     }
     assert changes.keys() | {"steps", "online_steps"} == {field.name for field in dataclasses.fields(RunConfig)}

@@ -13,6 +13,7 @@ from drol.errors import InputError
 from drol.evaluation.episodes import EnvironmentFailed
 from drol.evaluation.worker import reset
 from drol.runs.directory import RunDirectory
+from drol.training.online import Interaction
 from drol.training.train import train
 from drol.training.trainer import Trainer
 
@@ -87,6 +88,36 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(whole, tmp_path, monkeypatch
     assert checkpoint(path) == checkpoint(whole)
     assert RunDirectory(path).read_online_episodes() == RunDirectory(whole).read_online_episodes()
     assert RunDirectory(path).read_metrics() == RunDirectory(whole).read_metrics()
+
+
+def test_a_bounded_replay_overwrites_the_oldest_and_is_resumed_exactly(tmp_path, monkeypatch):
+    bounded = {"replay_size": 9, "online_steps": 30, "checkpoint_interval": 1}  # episodes have up to nine steps
+    run(tmp_path / "whole", **bounded)
+    held = load_file(tmp_path / "whole" / "checkpoints" / "000000034" / "arrays.safetensors")
+    assert held["online/experiences/start"].shape == (2, 9)
+    assert held["online/experiences/last"].shape == (2, 19)
+    assert (held["online/experiences/size"] == 30).all()
+    step = Interaction.step
+
+    def kill(stop_at, interaction, *arguments):
+        if arguments[-1] > stop_at:
+            raise Killed
+        step(interaction, *arguments)
+
+    for stop_at in (10, 15, 21, 26, 33):  # before it is full, and at all places of its rows
+        with monkeypatch.context() as patch:
+            patch.setattr(Interaction, "step", lambda *arguments, stop=stop_at: kill(stop, *arguments))
+            with pytest.raises(Killed):
+                run(tmp_path / "cut", **bounded)
+    run(tmp_path / "cut", **bounded)
+    assert checkpoint(tmp_path / "cut") == checkpoint(tmp_path / "whole")
+    ours, theirs = (RunDirectory(tmp_path / name).read_online_episodes() for name in ("cut", "whole"))
+    assert ours == theirs
+
+
+def test_a_replay_that_is_shorter_than_an_episode_is_refused(tmp_path):
+    with pytest.raises(InputError, match="replay_size is 2; it must be at least the length of the longest episode"):
+        run(tmp_path / "run", replay_size=2)
 
 
 def test_online_steps_can_follow_a_finished_run_and_grow(whole, tmp_path):

@@ -16,7 +16,10 @@ ArrayLike = Array | np.ndarray | bool
 
 
 class Experience(eqx.Module):
-    """Transitions laid out as in `Dataset`, filled from the front; the row `head` holds the present observation."""
+    """Transitions laid out as in `Dataset`, filled from the front; the row `head` holds the present observation.
+
+    When it is full, the rows begin again at the first, and each new transition takes the place of the oldest.
+    """
 
     observation: Array  # [rows, *observation]
     action: Array  # [rows, action]
@@ -25,7 +28,7 @@ class Experience(eqx.Module):
     last: Array  # [rows] bool
     start: Array  # [capacity], the row of each transition
     head: Array  # []
-    size: Array  # [], transitions so far
+    size: Array  # [], transitions so far, also those whose place was taken
 
     @classmethod
     def empty(cls, capacity: int, like: Dataset) -> Self:
@@ -43,18 +46,29 @@ class Experience(eqx.Module):
         )
 
     @property
+    def held(self) -> Array:
+        """The number of transitions that `take` can return."""
+        return jnp.minimum(self.size, len(self.start))
+
+    def after(self, row: Array) -> Array:
+        """Return the row after a row."""
+        return (row + 1) % len(self.last)
+
+    @property
     def present(self) -> Array:
         """The observation to act on."""
         return self.observation[self.head]
 
     def begin(self, observation: ArrayLike, when: ArrayLike = True) -> Self:
         """Start an episode; the one before it ends where it is, and one without a step is forgotten."""
-        reached = (self.size > 0) & (self.start[self.size - 1] == self.head - 1)  # by a step, not by a begin
-        head = self.head + (reached & when)
+        newest = self.start[(self.size - 1) % len(self.start)]
+        reached = (self.size > 0) & (self.after(newest) == self.head)  # by a step, not by a begin
+        head = jnp.where(reached & when, self.after(self.head), self.head)
+        last = put(put(self.last, self.head, reached, when), head, False, when)
         return eqx.tree_at(
             lambda experience: (experience.observation, experience.last, experience.head),
             self,
-            (put(self.observation, head, observation, when), put(self.last, self.head, reached, when), head),
+            (put(self.observation, head, observation, when), last, head),
         )
 
     def add(
@@ -66,29 +80,30 @@ class Experience(eqx.Module):
         when: ArrayLike = True,
     ) -> "Experience":
         """Add one step from the present observation."""
-        row = self.head
+        row, next_row = self.head, self.after(self.head)
         return Experience(
-            observation=put(self.observation, row + 1, next_observation, when),
+            observation=put(self.observation, next_row, next_observation, when),
             action=put(self.action, row, action, when),
             reward=put(self.reward, row, reward, when),
             continues=put(self.continues, row, continues, when),
-            last=self.last,
-            start=put(self.start, self.size, row, when),
-            head=row + when,
+            last=put(self.last, next_row, False, when),
+            start=put(self.start, self.size % len(self.start), row, when),
+            head=jnp.where(when, next_row, row),
             size=self.size + when,
         )
 
     def take(self, index: Array) -> Transition:
         """Return the transitions with these numbers; the action at the present observation is not known yet."""
         row = self.start[index]
+        next_row = self.after(row)
         return Transition(
             observation=self.observation[row],
             action=self.action[row],
             reward=self.reward[row],
             continues=self.continues[row],
-            next_observation=self.observation[row + 1],
-            next_action=self.action[row + 1],
-            next_action_known=1.0 - (self.last[row + 1] | (row + 1 == self.head)),
+            next_observation=self.observation[next_row],
+            next_action=self.action[next_row],
+            next_action_known=1.0 - (self.last[next_row] | (next_row == self.head)),
         )
 
 
@@ -114,7 +129,7 @@ class Replay(eqx.Module):
     def draw(self, key: Array, batch_size: int) -> Transition:
         """Return transitions of both kinds, not cropped."""
         if not self.balanced:
-            index = jax.random.randint(key, (batch_size,), 0, self.offline.size + self.experience.size)
+            index = jax.random.randint(key, (batch_size,), 0, self.offline.size + self.experience.held)
             from_experience = index >= self.offline.size
             index = jnp.where(from_experience, index - self.offline.size, index)
         else:
@@ -122,7 +137,7 @@ class Replay(eqx.Module):
             from_experience = (jnp.arange(batch_size) >= batch_size // 2) & (self.experience.size > 0)
             index = jnp.where(
                 from_experience,
-                jax.random.randint(experience_key, (batch_size,), 0, jnp.maximum(self.experience.size, 1)),
+                jax.random.randint(experience_key, (batch_size,), 0, jnp.maximum(self.experience.held, 1)),
                 jax.random.randint(offline_key, (batch_size,), 0, self.offline.size),
             )
 

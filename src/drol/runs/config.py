@@ -37,6 +37,7 @@ class RunConfig:
         steps: Updates of each seed.
         online_steps: Further updates of each seed, each after one step in the environment.
         online_data: Batches of online updates: "keep" or "balance".
+        replay_size: Transitions of online steps that are kept, of which the oldest are overwritten; 0 keeps all.
         log_interval: Updates between two rows of metrics.
         evaluation_interval: Updates between two evaluations.
         evaluation_episodes: Episodes of each evaluation of each seed.
@@ -72,6 +73,12 @@ class RunConfig:
         "keep",
         "batches of online updates: keep draws from all transitions alike, balance draws half from the new ones",
         choices=("keep", "balance"),
+    )
+    replay_size: int = setting(
+        0,
+        "transitions of online steps that are kept, of which the oldest are overwritten; 0 keeps all",
+        0,
+        MOST_STEPS,
     )
     log_interval: int = setting(5_000, "updates between two rows of metrics", 1, MOST_STEPS)
     evaluation_interval: int = setting(100_000, "updates between two evaluations", 1, MOST_STEPS)

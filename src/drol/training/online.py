@@ -19,6 +19,7 @@ from drol.data.actions import ACTION_LIMIT
 from drol.data.dataset import Dataset
 from drol.data.replay import Experience, Replay
 from drol.data.standardisation import Standardisation
+from drol.errors import InputError
 from drol.evaluation.environment_process import EnvironmentProcess
 from drol.evaluation.episodes import EnvironmentFailed
 from drol.evaluation.worker import Broke, Reset, Seen, Step
@@ -106,7 +107,8 @@ class Interaction:
         self.processes = [
             EnvironmentProcess(task.make_environment, timeout, task.environment_modules) for _ in self.seeds
         ]
-        empty = Experience.empty(config.online_steps, dataset)
+        self.capacity = min(config.replay_size or config.online_steps, config.online_steps)
+        empty = Experience.empty(self.capacity, dataset)
         self.experiences: Experience = jax.tree.map(lambda leaf: jnp.stack([leaf] * len(self.seeds)), empty)
         self.episodes = np.zeros(len(self.seeds), np.int64)  # begun by each seed
         self.started = False
@@ -127,6 +129,8 @@ class Interaction:
         rewards = np.asarray([each.reward if each else 0.0 for each in seen])
         self.returns += rewards
         self.lengths += stepped
+        if self.lengths.max() > self.capacity:  # its first steps would be lost, and a resumed run could not replay it
+            raise InputError(f"replay_size is {self.capacity}; it must be at least the length of the longest episode")
         begins = np.asarray([each is None or each.done for each in seen])
         for index in np.flatnonzero(begins):
             self.conclude(int(index), step, answers[index])
@@ -188,9 +192,11 @@ class Interaction:
 
     def replay(self, index: int, head: int) -> np.ndarray | None:
         """Play the episode under way again; return the observation that it leads to, None if the environment broke."""
-        ends = np.flatnonzero(np.asarray(self.experiences.last[index, :head]))
-        first = int(ends[-1]) + 1 if len(ends) else 0
-        actions = np.asarray(self.experiences.action[index, first:head])
+        last = np.asarray(self.experiences.last[index])
+        rows = np.roll(np.arange(len(last)), -head - 1)[:-1]  # those before the present one, oldest first
+        ends = np.flatnonzero(last[rows])
+        first = ends[-1] + 1 if len(ends) else len(rows) - head  # without an end, it began at row 0
+        actions = np.asarray(self.experiences.action[index])[rows[first:]]
         process = self.processes[index]
         process.send(Reset(self.episode_seed(index, self.episodes[index] - 1)))
         answer = process.receive()
@@ -216,7 +222,10 @@ class Interaction:
 
     def to_tree(self) -> tuple[dict[str, Any], dict[str, int]]:
         """Return what a checkpoint holds (experience so far, numbers of episodes), and how much it is."""
-        filled = {"rows": int(self.experiences.head.max()) + 1, "transitions": int(self.experiences.size.max())}
+        transitions, rows = int(self.experiences.size.max()), int(self.experiences.head.max()) + 1
+        if transitions > self.capacity:  # the rows began again at the first
+            transitions, rows = self.capacity, self.experiences.last.shape[1]
+        filled = {"rows": rows, "transitions": transitions}
         return {"experiences": trim(self.experiences, **filled), "episodes": self.episodes.copy()}, filled
 
     def tree_like(self, rows: int, transitions: int) -> dict[str, Any]:
