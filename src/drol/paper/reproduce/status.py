@@ -1,0 +1,87 @@
+"""How much of the paper is reproduced: each table and figure with its commands, its cost and its present state."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from drol.experiments.results.result import Result
+from drol.paper.argument.tables import markdown
+from drol.paper.reproduce.cost import gpu_hours
+from drol.paper.reproduce.execute import Timing
+from drol.paper.reproduce.experiments import COLUMNS, EXPERIMENTS, TUNED
+from drol.paper.reproduce.plan import Plan, PlannedRun, make_plan
+
+COMMAND = "drol paper status"
+WHAT = {
+    "table1": ("Table 1, families", "drol paper table 1"),
+    "full": ("Table of all tasks", "drol paper table full"),
+    "fig2": ("Figure 2, Voronoi evolution", "drol paper figure 2"),
+    "fig3": ("Figure 3, candidates against K; run times", "drol paper figure 3 --bench FILE"),
+    "fig4": ("Figure 4, sensitivity to K", "drol paper figure 4"),
+}
+
+
+def status_tables(results: Iterable[Result], timings: Sequence[Timing]) -> dict[str, str]:
+    """Return the tables of docs/reproduction.md, as Markdown.
+
+    Args:
+        results: What is done, such as `results/paper_small.csv`.
+        timings: How long it took.
+
+    Returns:
+        "experiments": each table and figure with its commands, its cost and its state; "runs": what is done of each
+        task and method at the scale "small".
+    """
+    finished = {key(row) for row in results if row.evaluation == "training" and row.step == row.steps}
+    rows = []
+    for name in EXPERIMENTS:
+        title, command = WHAT[name]
+        paper, small = planned(name, "paper"), planned(name, "small")
+        updates = [(run, len(run.seeds) * run.config.total_steps) for run in paper.runs]
+        done = sum(run_key(run, seed) in finished for run in small.runs for seed in run.seeds)
+        total = sum(len(run.seeds) for run in small.runs)
+        rows.append(
+            (
+                title,
+                f"`drol paper run {name}`, `{command}`",
+                f"{sum(count for _, count in updates) / 1e6:,.0f} M",
+                f"{gpu_hours(updates):,.0f}",
+                f"{done} of {total}",
+            )
+        )
+    head = ("what", "commands", "updates", "GPU-hours (estimate)", "small scale: seeds done")
+    hours = sum(timing.seconds for timing in timings) / 3600
+    note = f"\n\nThe runs of the small scale that are done took {hours:.1f} core-hours, their evaluations included."
+    return {"experiments": markdown(head, rows) + (note if timings else ""), "runs": runs_table(finished)}
+
+
+def planned(name: str, scale: str) -> Plan:
+    """Return the plan of a table or figure, DROL* left out: its runs follow from others."""
+    columns = None if name.startswith("fig") else [each for each in COLUMNS if each != TUNED]
+    return make_plan(name, scale, methods=columns, root=Path("nowhere"))
+
+
+def runs_table(finished: set[tuple]) -> str:
+    """Return the seeds that are done of each task and method at the small scale, and of how many."""
+    counts: dict[tuple[str, str], list[int]] = {}
+    for name in ("table1", "fig4"):
+        for run in planned(name, "small").runs:
+            for seed in run.seeds:
+                done = counts.setdefault((run.task, run.name.split("/")[2]), [0, 0])
+                done[1] = max(done[1], seed + 1)
+    for task, label in counts:
+        counts[task, label][0] = sum(each[:2] == (task, label) for each in finished)
+    tasks = list(dict.fromkeys(task for task, _ in counts))
+    rows = [
+        (task, ", ".join(f"{label} {done}/{total}" for (own, label), (done, total) in counts.items() if own == task))
+        for task in tasks
+    ]
+    return markdown(("task", "seeds done"), rows)
+
+
+def key(row: Result) -> tuple[str, str, int]:
+    label = f"drol-k{row.setting('num_candidates')}" if row.method == "drol" else row.method
+    return row.task, label, row.seed
+
+
+def run_key(run: PlannedRun, seed: int) -> tuple[str, str, int]:
+    return run.task, run.name.split("/")[2], seed
