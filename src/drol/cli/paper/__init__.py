@@ -7,6 +7,7 @@ COMMANDS: Commands = {
     "status": ("drol.cli.paper.status", "each table and figure: its command, its cost, what is done"),
     "run": ("drol.cli.paper.run", "do what is missing, on this machine; the same command again goes on"),
     "table": ("drol.cli.paper.table", "a table from whatever runs exist, beside the published one, with a verdict"),
+    "summary": ("drol.cli.paper.summary", "what runs of our own say: scores, order, K, the mechanism"),
     "mechanism": ("drol.cli.paper.mechanism", "follow which latents own which data actions in runs of drol"),
     "figure": ("drol.cli.paper.figure", "make a figure of the paper, computed"),
     "propositions": ("drol.cli.paper.propositions", "compute the paper's propositions; draw them"),

@@ -1,0 +1,141 @@
+"""The tables of docs/results.md: what runs of our own say about the paper's claims."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from drol.experiments.compare.statistics import bootstrap_interval, interquartile_mean, probability_of_improvement
+from drol.experiments.results.result import Result
+from drol.paper.argument.tables import markdown
+from drol.paper.mechanism import MechanismRow
+from drol.paper.reproduce.experiments import COLUMNS
+from drol.paper.reproduce.render import number
+from drol.paper.reproduce.scores import seed_scores
+from drol.paper.reproduce.table import TITLES, scores_by_cell
+
+COMMAND = "drol paper summary"
+ORDERED = "pointmaze-medium"  # the family on which all methods were run
+
+
+def summary_tables(results: Sequence[Result], mechanism: Sequence[MechanismRow] = ()) -> dict[str, str]:
+    """Return the tables of docs/results.md, as Markdown.
+
+    Args:
+        results: Results at the small scale.
+        mechanism: What `drol paper mechanism` found in the runs of DROL.
+
+    Returns:
+        "scores", "order", "candidates" and "ownership".
+    """
+    return {
+        "scores": scores_table(results),
+        "order": order_table(results),
+        "candidates": candidates_table(results),
+        "ownership": ownership_table(mechanism),
+    }
+
+
+def short_name(task: str) -> str:
+    return task.replace("-navigate", "").replace("-play", "").replace("-singletask", "").removesuffix("-v0")
+
+
+def scores_table(results: Sequence[Result]) -> str:
+    """Return mean, deviation and number of seeds of every task and method that was run."""
+    scores = scores_by_cell(results, "fql", [])
+    methods = [method for method in COLUMNS if any(method == column for _, column in scores)]
+    rows = []
+    for task in sorted({task for task, _ in scores}):
+        cells = []
+        for method in methods:
+            own = list(scores.get((task, method), {}).values())
+            deviation = float(np.std(own, ddof=1)) if len(own) > 1 else None
+            cells.append(f"{number(float(np.mean(own)), deviation)} ({len(own)})" if own else "-")
+        rows.append((short_name(task), *cells))
+    return markdown(("task", *(TITLES[method] for method in methods)), rows)
+
+
+def order_table(results: Sequence[Result]) -> str:
+    """Return the methods by their mean over the mazes of a point, with intervals over seeds."""
+    scores = {key: own for key, own in scores_by_cell(results, "fql", []).items() if key[0].startswith(ORDERED)}
+    rows = []
+    for method in (each for each in COLUMNS if each != "drol*"):
+        own = {task: list(found.values()) for (task, column), found in scores.items() if column == method}
+        shared = [task for task in own if (task, "drol") in scores]
+        if not shared:
+            continue
+        ours, theirs = [own[task] for task in shared], [list(scores[task, "drol"].values()) for task in shared]
+        mean = float(np.mean([np.mean(each) for each in own.values()]))
+        low, high = bootstrap_interval(interquartile_mean, list(own.values()))
+        better = probability_of_improvement(ours, theirs)
+        middle = interquartile_mean(list(own.values()))
+        numbers = (
+            f"{mean:.0f}",
+            f"{middle:.0f}",
+            f"{low:.0f} to {high:.0f}",
+            "-" if method == "drol" else f"{better:.2f}",
+        )
+        rows.append((mean, (TITLES[method], len(own), sum(map(len, own.values())), *numbers)))
+    head = ("method", "tasks", "runs", "mean of tasks", "IQM of runs", "95% interval of IQM", "P(better than DROL(16))")
+    return markdown(head, [cells for _, cells in sorted(rows, key=lambda row: -row[0])])
+
+
+def candidates_table(results: Iterable[Result]) -> str:
+    """Return scores and diagnostics against K: in one pass and as the best of several."""
+    groups: dict[tuple[str, int], list[Result]] = {}
+    for row in results:
+        if row.method == "drol":
+            groups.setdefault((row.task, row.setting("num_candidates")), []).append(row)
+    tasks = {task for task, _ in groups if len([key for key in groups if key[0] == task]) > 1}
+    rows = []
+    for (task, candidates), own in sorted(groups.items()):
+        scores = list(seed_scores(own).values())
+        if task not in tasks or not scores:
+            continue
+        ends = [row for row in own if row.evaluation == "training" and row.step == row.steps]
+        extra = [row for row in own if row.evaluation == "extra" and row.step == row.steps]
+        cells = [mean_and_range([row.score for row in extra if row.best_of == count]) for count in (4, 16)]
+        figures = [
+            f"{np.mean([row.figures[name] for row in ends if name in row.figures]):.3f}"
+            for name in ("routed_bc_loss", "candidate_distance", "candidate_divergence")
+        ]
+        last = mean_and_range([row.score for row in ends])
+        rows.append((short_name(task), candidates, len(scores), mean_and_range(scores), last, *cells, *figures))
+    head = (
+        "task", "K", "seeds", "one pass, last three", "one pass, last", "best of 4", "best of 16",
+        "routed BC loss", "pairwise distance", "divergence",
+    )  # fmt: skip
+    return markdown(head, rows)
+
+
+def mean_and_range(scores: Sequence[float]) -> str:
+    if not scores:
+        return "-"
+    return f"{np.mean(scores):.0f}" + (f" ({min(scores):.0f} to {max(scores):.0f})" if len(scores) > 1 else "")
+
+
+def ownership_table(mechanism: Sequence[MechanismRow]) -> str:
+    """Return the mechanism at the end of training, against K."""
+    last = {row.task: 0 for row in mechanism}
+    for row in mechanism:
+        last[row.task] = max(last[row.task], row.step)
+    groups: dict[tuple[str, int], list[MechanismRow]] = {}
+    for row in mechanism:
+        if row.step == last[row.task]:
+            groups.setdefault((row.task, row.candidates), []).append(row)
+    rows = []
+    for (task, candidates), own in sorted(groups.items()):
+        shares = [np.mean([getattr(row, name) or 0 for row in own]) for name in ("handover", "handoff", "cold")]
+        gap, held = np.mean([row.q_gap for row in own]), np.mean([row.held for row in own])
+        shown = [
+            f"{shares[0]:.0%}",
+            f"{1 - 1 / candidates:.0%}",
+            f"{held:,.0f}",
+            f"{shares[1]:.0%}",
+            f"{shares[2]:.0%}",
+        ]
+        rows.append((short_name(task), candidates, len(own), *shown, f"{gap:+.2f}"))
+    head = (
+        "task", "K", "seeds", "owner changed since the last checkpoint", "drawn by lot", "updates an owner holds",
+        "lost by one step along Q", "latents that own nothing", "Q of winners minus others",
+    )  # fmt: skip
+    return markdown(head, rows)
