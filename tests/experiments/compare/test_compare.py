@@ -41,6 +41,8 @@ def test_few_episodes_ask_for_episodes(compared):
     groups = made_group("fql", [2, 2, 2], 4), made_group("drol", [2, 2, 2], 4, first_episode_seed=100)
     (difference,) = compared(*groups[0], *groups[1]).differences
     assert difference.words == "underpowered: about 519 more episodes of each seed"
+    (difference,) = compared(*made_group("fql", [0, 0], 4), *made_group("drol", [0, 0], 4)).differences
+    assert difference.words == "underpowered: about 432 more episodes of each seed"  # no success is not no spread
 
 
 def test_equal_is_a_matter_of_the_margin(compared):

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from made_results import made_group
 
@@ -40,3 +42,10 @@ def test_the_text_has_all_tasks_in_aligned_columns_and_the_notes(tmp_path):
     assert text.splitlines()[-1] == "note: drol bc on cube is compared with nothing: fql has no result there"
     titles, line = text.splitlines()[1:3]
     assert titles.index("mean") + len("mean") == line.index("30.0") + len("30.0")
+
+
+def test_the_table_in_the_document_is_what_is_printed(tmp_path):
+    groups = [*made_group("fql", [30, 33, 28]), *made_group("drol", [46, 44, 47])]
+    groups += [*made_group("iql", [29, 36, 21]), *made_group("bc", [10])]
+    document = Path(__file__).parents[3] / "docs" / "comparing.md"
+    assert f"```\n{print_comparison(compared(tmp_path, *groups))}\n```" in document.read_text()

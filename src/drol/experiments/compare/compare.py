@@ -207,7 +207,7 @@ def what_is_needed(
         more = max(1, statistics.seeds_needed(deviation, other_deviation, size) - count)
         return f"about {more:,} more seed{'s' if more > 1 else ''} of each"
     played = [count_successes(each.counted) for each in pair]
-    rate, other_rate = (successes / episodes for successes, episodes in played)
+    rate, other_rate = ((successes + 2) / (episodes + 4) for successes, episodes in played)  # never 0 or 1
     needed = statistics.episodes_needed(rate, other_rate, size / 100)
     more = max(1, round((needed - min(episodes for _, episodes in played)) / count))
     return f"about {more:,} more episode{'s' if more > 1 else ''} of each seed"
