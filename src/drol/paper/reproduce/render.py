@@ -6,10 +6,11 @@ import io
 from collections.abc import Callable
 from itertools import groupby
 
-from drol.errors import unknown_name
+from drol.errors import InputError, unknown_name
 from drol.paper.reproduce.experiments import COLUMNS, TUNED
 from drol.paper.reproduce.table import TITLES, Cell, Table, TableRow
 
+COLOURS = {"above": "#d5ece9", "below": "#f7dcdf", "within noise": "#eef1f5"}
 MARKS = {"above": "^", "below": "v", "within noise": "=", "one seed": "?", "not run": "", "not published": ""}
 WORDS = {
     "fql": "mean of the last three evaluations (OGBench) or the last (D4RL)",
@@ -116,20 +117,29 @@ def latex_cell(cell: Cell) -> str:
 
 
 def as_html(table: Table) -> str:
-    """Return a table element, coloured by verdict, and its notes."""
+    """Return a page with the table, its cells coloured by their verdict."""
+    try:
+        from drol.experiments.report.template import Section, page_html
+    except ModuleNotFoundError as error:
+        raise InputError(f"pages need {error.name}; install it with: pip install 'drol[report]'") from error
     head = "".join(f"<th>{html.escape(TITLES[method])}</th>" for method in COLUMNS)
-    lines = [f"<p>{html.escape(caption(table))}.</p><div class='wide'><table class='paper'><tr><th></th>{head}</tr>"]
+    lines = []
     for row in table.rows:
         cells = []
         for cell in row.cells.values():
             ours = html.escape(number(cell.mean, cell.deviation))
             ours = f"<b>{ours}</b>" if cell.bold else ours
             ours = f"<u>{ours}</u>" if cell.underlined else ours
-            name = cell.verdict.replace(" ", "-")
-            cells.append(f"<td class='{name}' title='{cell.verdict}'>{ours}<br><small>{published(cell)}</small></td>")
+            colour = COLOURS.get(cell.verdict, "none")
+            shown = f"{ours}<br><small>{published(cell)}</small>"
+            cells.append(f"<td style='background:{colour}' title='{cell.verdict}'>{shown}</td>")
         lines.append(f"<tr><th>{html.escape(row_title(row))}</th>{''.join(cells)}</tr>")
+    content = f"<div class='wide'><table class='scores'><tr><th></th>{head}</tr>{''.join(lines)}</table></div>"
+    title = "The paper's table of families" if table.which == "1" else "The paper's table of all tasks"
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in table.notes)
-    return "\n".join([*lines, "</table></div>", f"<ul>{notes}</ul>"]) + "\n"
+    words = "Green: ours are above the published number; red: below; grey: within noise."
+    headline = f"<p>{html.escape(caption(table).split(';')[0])}.</p>"
+    return page_html(title, headline, [Section("Scores", words, content=content)], f"<ul>{notes}</ul>")
 
 
 def as_csv(table: Table) -> str:
