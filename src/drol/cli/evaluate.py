@@ -19,6 +19,7 @@ EPILOG = """examples:
   drol evaluate runs/demo --best-of 16         the critic chooses among 16 actions
   drol evaluate runs/mine --best-of 32 --best-of-aggregation min --densest 8       as DROL's released options
   drol evaluate runs/demo --step 15000 --episodes 200
+  drol evaluate runs/demo --video 3            the first three episodes of each seed as animations
   drol evaluate runs/demo --offline            what the data alone says of the last policy
   drol evaluate runs/demo --offline --every-step      of every saved policy, to choose one
 
@@ -26,7 +27,7 @@ A repeated evaluation (the same step, seed and way of acting) takes the place of
 docs/offline-evaluation.md explains the figures of --offline and what they were found to be worth."""
 
 EPISODES = 50
-IN_THE_ENVIRONMENT = ("episodes", "first_seed", "processes")
+IN_THE_ENVIRONMENT = ("episodes", "first_seed", "processes", "videos")
 OFFLINE = ("every_step", "updates", "discount")
 
 # Column of the table, name of the figure, how it is printed.
@@ -62,6 +63,9 @@ def make_parser() -> Parser:
     )
     played.add_argument("--first-seed", type=whole_number, metavar="N", help="seed of the first episode (default: 0)")
     played.add_argument("--processes", type=whole_number, metavar="N", help="environments at once")
+    played.add_argument(
+        "--video", dest="videos", type=whole_number, metavar="N", help="record the first N episodes of each seed"
+    )
     add_fields(played, acting_fields())
     offline = parser.add_argument_group("without an environment")
     offline.add_argument("--offline", action="store_true", help="judge by the data alone; nothing is simulated")
@@ -86,7 +90,8 @@ def run(arguments: list[str]) -> int:
     for name in played if parsed.offline else OFFLINE:
         if getattr(parsed, name, None) is not None:
             way = "cannot be used with" if parsed.offline else "needs"
-            raise InputError(f"--{name.replace('_', '-')} {way} --offline; `drol evaluate --help` explains")
+            flag = name.removesuffix("s") if name == "videos" else name.replace("_", "-")
+            raise InputError(f"--{flag} {way} --offline; `drol evaluate --help` explains")
     opened = open_run(parsed.run)
     keep_compiled_programs()
     return judge_by_data(parsed, opened) if parsed.offline else play(parsed, opened)
@@ -102,6 +107,8 @@ def play(parsed: argparse.Namespace, opened: Run) -> int:
         acting = "".join(f", {name} {value}" for name, value in row.acting.items())
         which = f"seed {row.seed}, step {row.step:,}, best of {row.best_of}{acting}"
         print(f"{which}: {row.score:.1f} over {len(row.episodes)} episodes{broken}")
+    if parsed.videos:
+        print(f"videos: {opened.directory.videos}")
     return 0
 
 

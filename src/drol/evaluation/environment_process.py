@@ -11,8 +11,10 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+import numpy as np
+
 from drol.errors import InputError
-from drol.evaluation.worker import Broke, Reset, Seen, Step, serve
+from drol.evaluation.worker import Broke, Picture, Render, Reset, Seen, Step, serve
 
 PROCESS_NAME = "drol environment"
 GRACE_SECONDS = 1.0  # beyond the deadline: after Ctrl-Z and `fg` it has passed, and the answer needs only a moment
@@ -72,7 +74,13 @@ class EnvironmentProcess:
             self.worker = (process, ours)
         return self.worker[1]
 
-    def send(self, request: Reset | Step) -> None:
+    def render(self) -> np.ndarray | Broke:
+        """Return a picture of the environment now, or why there is none."""
+        self.send(Render())
+        answer: Any = self.receive()
+        return answer.pixels if isinstance(answer, Picture) else answer
+
+    def send(self, request: Reset | Step | Render) -> None:
         self.deadline = time.monotonic() + self.timeout
         with contextlib.suppress(OSError):  # the process is dead; reading its answer says so
             self.connection.send(request)

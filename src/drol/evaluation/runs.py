@@ -1,5 +1,6 @@
 """Evaluate the saved policies of a run: in its environment, or by data alone."""
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any
 from drol.errors import InputError
 from drol.evaluation.episodes import Evaluator
 from drol.evaluation.offline import DISCOUNT, UPDATES, OfflineEvaluator
+from drol.evaluation.videos import Recorder
 from drol.progress import Report
 from drol.runs.rows import EvaluationRow, OfflineRow, Rows
 from drol.runs.run import Run, open_run
@@ -24,6 +26,7 @@ def evaluate(
     first_seed: int = 0,
     processes: int | None = None,
     report: Report | None = None,
+    videos: int = 0,
     **acting: Any,
 ) -> Rows[EvaluationRow]:
     """Play episodes with a saved policy of every seed of a run, and record the scores in its folder.
@@ -36,6 +39,7 @@ def evaluate(
         first_seed: Seed of the first episode; the others count up from it.
         processes: Environments to run at once; as many as suit the machine if None.
         report: Called as `report(done, total, what)` after each seed.
+        videos: Episodes of each seed, from the first on, to record as animations in the folder `videos` of the run.
         acting: Hyperparameters that only acting depends on, to take the place of the run's: those in `acting` of its
             algorithm, such as `best_of_aggregation="min"` and `densest=8` of `drol.DROL`.
 
@@ -52,6 +56,7 @@ def evaluate(
     if processes is not None:
         check_at_least("processes", processes, 1)
     check_at_least("first_seed", first_seed, 0)
+    check_at_least("videos", videos, 0)
     if first_seed + episodes - 1 > LARGEST_SEED:
         raise InputError(f"first_seed is {first_seed}; with {episodes} episodes it must be at most 2^32 - {episodes}")
     algorithm = run.config.algorithm.acting_with(acting)
@@ -61,7 +66,10 @@ def evaluate(
     if task.make_environment is None:
         raise InputError(f"the task {task.name} has no environment to evaluate in; --offline judges by the data")
     rows: Rows[EvaluationRow] = Rows()
-    with Evaluator(task.make_environment, processes, modules=task.environment_modules) as evaluator:
+    with (
+        Recorder(task) if videos else contextlib.nullcontext() as recorder,
+        Evaluator(task.make_environment, processes, modules=task.environment_modules) as evaluator,
+    ):
         for number, seed in enumerate(run.config.seeds):
             if report:
                 report(number, len(run.config.seeds), f"seed {seed}")
@@ -72,6 +80,9 @@ def evaluate(
             row = EvaluationRow(step, seed, task.score(played), played, best_of=count, seconds=seconds, acting=acting)
             rows.append(row)
             run.directory.log_extra_evaluation(row)
+            for episode in played[:videos]:
+                assert recorder is not None
+                recorder.record(policy, episode, count, run.directory.video(step, seed, episode.seed))
     return rows
 
 

@@ -21,6 +21,16 @@ class Step(NamedTuple):
     action: np.ndarray
 
 
+class Render(NamedTuple):
+    """Draw what the environment looks like now."""
+
+
+class Picture(NamedTuple):
+    """What it looks like."""
+
+    pixels: np.ndarray  # [height, width, 3] of bytes
+
+
 class Seen(NamedTuple):
     """What the environment answered."""
 
@@ -50,6 +60,8 @@ def serve(connection: Connection, make_environment: Callable[[], Any]) -> None:
             if isinstance(request, Reset):
                 environment = environment or make_environment()
                 answer = reset(environment, request.seed)
+            elif isinstance(request, Render):
+                answer = Picture(render(environment))
             else:
                 assert environment is not None, "step before reset"
                 observation, reward, terminated, truncated, info = environment.step(request.action)
@@ -59,6 +71,18 @@ def serve(connection: Connection, make_environment: Callable[[], Any]) -> None:
             environment = None
             answer = Broke(f"{type(error).__name__}: {error}")
         connection.send(answer)
+
+
+def render(environment: Any) -> np.ndarray:
+    """Return a picture by the environment's own way of drawing itself."""
+    from drol.tasks.ogbench.environment import draw_without_screen
+
+    draw_without_screen()
+    inner = getattr(environment, "unwrapped", environment)
+    if getattr(inner, "render_mode", None) is None:
+        inner.render_mode = "rgb_array"
+    picture = environment.render()
+    return np.zeros(0, np.uint8) if picture is None else np.asarray(picture, np.uint8)
 
 
 def reset(environment: Any, seed: int) -> Seen:

@@ -30,6 +30,7 @@ class RunDirectory:
         self.policies = path / "policies"
         self.figures = path / "figures"
         self.trajectories = path / "trajectories"
+        self.videos = path / "videos"
         self.report = path / REPORT
         self.offline_file = path / OFFLINE_EVALUATIONS
 
@@ -148,6 +149,10 @@ class RunDirectory:
             return None
         with np.load(path, allow_pickle=False) as file:
             return np.split(file["positions"], np.cumsum(file["lengths"])[:-1])
+
+    def video(self, step: int, seed: int, episode_seed: int) -> Path:
+        """Return the file for the video of one episode of a policy."""
+        return self.videos / f"{step_name(step)}-seed{seed}-episode{episode_seed}.gif"
 
     def write_report(self, page: str) -> None:
         write_whole(self.report, page)
