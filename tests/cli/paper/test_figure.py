@@ -20,7 +20,7 @@ def test_the_overview_is_written_into_a_new_folder_and_its_numbers_are_printed(t
     [
         (["9"], "unknown figure '9'; did you mean"),
         (["1", "--out", "a_file"], "--out is a_file, which is a file; name a folder"),
-        (["1", "--document", "no.md"], "--document is no.md; it must be a Markdown file that exists"),
+        (["1", "--document", "no.md"], "--document is no.md; there is no such file"),
         ([], "the following arguments are required: figure"),
     ],
 )

@@ -5,7 +5,7 @@ from drol.cli.main import Commands, dispatch, list_commands
 COMMANDS: Commands = {
     "plan": ("drol.cli.paper.plan", "the runs of a table or figure: what is done, what is missing, what it costs"),
     "status": ("drol.cli.paper.status", "each table and figure: its command, its cost, what is done"),
-    "run": ("drol.cli.paper.run", "do what is missing, on this machine; the same command again goes on"),
+    "run": ("drol.cli.paper.run_plan", "do what is missing, on this machine; the same command again goes on"),
     "table": ("drol.cli.paper.table", "a table from whatever runs exist, beside the published one, with a verdict"),
     "summary": ("drol.cli.paper.summary", "what runs of our own say: scores, order, K, the mechanism"),
     "mechanism": ("drol.cli.paper.mechanism", "follow which latents own which data actions in runs of drol"),
