@@ -11,7 +11,7 @@ from drol.cli.flags import Parser, add_fields, given, whole_number
 from drol.cli.jax_cache import keep_compiled_programs
 from drol.cli.main import complain
 from drol.evaluation.episodes import EnvironmentFailed
-from drol.paper.presets import LAPTOP, PRESETS, preset_settings, settings
+from drol.paper.presets import LAPTOP, ONLINE, PRESETS, notes_on, settings
 from drol.paper.scales import SHRUNK
 from drol.runs.config import RunConfig
 from drol.runs.directory import RunDirectory
@@ -43,11 +43,11 @@ def make_parser(algorithm: str) -> Parser:
     parser.add_argument("--algorithm", default="drol", metavar="NAME", help=f"one of {names} (default: drol)")
     parser.add_argument(
         "--preset",
-        choices=(*PRESETS, *SHRUNK, LAPTOP),
+        choices=(*PRESETS, ONLINE, *SHRUNK, LAPTOP),
         default="paper",
         help="settings to start from: those of the task as printed or as in the released commands, with K = 16 or the "
-        "tuned K; small: the paper's with small networks and few updates; smoke: to see that it runs; laptop: that of "
-        "the demo (default: paper)",
+        "tuned K; online: FQL's commands that go on online; small: the paper's with small networks and few updates; "
+        "smoke: to see that it runs; laptop: that of the demo (default: paper)",
     )
     parser.add_argument(
         "--out", type=Path, help="run folder (default: runs/<task>/<algorithm>-<digest of the settings>)"
@@ -88,7 +88,7 @@ def run(arguments: list[str]) -> int:
     folder = parsed.out or Path("runs") / config.folder_name()
     check_same_run(RunDirectory(folder), config)
     task = config.load_task()
-    for note in preset_settings(config.task, type(config.algorithm), parsed.preset).notes:
+    for note in notes_on(config, parsed.preset):
         print(f"drol: note: {note}", file=sys.stderr)  # only now, so that a mistake is answered with one line
     options = (parsed.processes, parsed.quiet, parsed.background_evaluation, parsed.devices)
     try:

@@ -11,6 +11,7 @@ from typing import Any
 
 from drol.algorithms import Algorithm, algorithm_name, find_algorithm
 from drol.errors import InputError, unknown_name
+from drol.paper.fql_commands import ONLINE_RUN, VISUAL_RUN, online_notes, online_values, visual_notes, visual_values
 from drol.paper.hyperparameters import (
     D4RL,
     D4RL_COLUMNS,
@@ -30,6 +31,7 @@ from drol.tasks.base import Task
 
 # As printed with K = 16 and with K*, and as in the official commands (commit 7e669b0) for the same two columns.
 PRESETS = ("paper", "paper-tuned", "released", "released-tuned")
+ONLINE = "online"  # the official commands of FQL that train offline and then online
 LAPTOP = "laptop"  # ours, for quick runs; an algorithm's `presets` say what it changes of its hyperparameters
 LAPTOP_RUN = {
     "steps": 15_000,
@@ -89,8 +91,8 @@ def settings(
         task: The name of a task of `drol data list --all`, or a task.
         algorithm: The name of an algorithm of `drol algorithms`, or the class of one.
         preset: "paper" or "paper-tuned" (the task's row of the paper's tables, with K = 16 or the tuned K),
-            "released" or "released-tuned" (the official commands), "small" (the paper's with small networks and few
-            updates, for two cores) or "laptop" (smaller still, for the demo).
+            "released" or "released-tuned" (the official commands), "online" (those of FQL that go on online), "small"
+            (the paper's with small networks and few updates, for two cores) or "laptop" (smaller still, for the demo).
         changes: Settings of a run (`seeds`, `steps`, ...) and hyperparameters of the algorithm (`bc_weight`, ...); the
             flags of `drol train` as keywords.
 
@@ -129,13 +131,19 @@ def preset_settings(task: str, kind: type[Algorithm], preset: str) -> "Settings"
             hyperparameters=start.hyperparameters | shrunk_hyperparameters(task, kind, preset),
             run=start.run | shrunk_run(task, preset),
         )
+    if preset == ONLINE:
+        return online_settings(task, algorithm_name(kind))
     return task_settings(task, algorithm_name(kind), preset)
 
 
 def task_settings(task: str, algorithm: str, preset: str = "paper") -> Settings:
     """Return the paper's settings of an algorithm on a task; none, with a note, where the paper has none."""
     if preset not in PRESETS:
-        raise InputError(f"preset is {preset!r}; it must be one of {', '.join(PRESETS)}, or {LAPTOP} for `settings`")
+        others = ", ".join((ONLINE, *SHRUNK, LAPTOP))
+        raise InputError(f"preset is {preset!r}; it must be one of {', '.join(PRESETS)}, or {others} for `settings`")
+    visual = visual_values(task, algorithm)
+    if visual is not None:
+        return Settings(visual, VISUAL_RUN, visual_notes(task, algorithm), SOURCES["fql"])
     for known, name, what in ((METHODS, algorithm, "method"), (GROUP_OF_TASK, task, "task")):
         if name not in known:
             return Settings({}, {}, (f"{name} is not a {what} of the paper; the defaults of {algorithm} hold",), "none")
@@ -158,6 +166,33 @@ def task_settings(task: str, algorithm: str, preset: str = "paper") -> Settings:
         unknown=unknown,
         doubtful=doubtful,
     )
+
+
+def online_settings(task: str, algorithm: str) -> Settings:
+    """Return the settings of FQL's official command that trains an algorithm offline and then online on a task."""
+    group = GROUP_OF_TASK.get(task)
+    values = online_values(group, algorithm)
+    if group is None or values is None:
+        raise InputError(
+            f"no official command trains {algorithm} online on {task}; choose another preset and give --online-steps"
+        )
+    start = task_settings(task, algorithm)
+    return dataclasses.replace(
+        start,
+        hyperparameters=start.hyperparameters | values,
+        run=start.run | ONLINE_RUN,
+        notes=(*start.notes, *online_notes(group, task, algorithm)),
+        source=SOURCES["fql"],
+    )
+
+
+def notes_on(config: RunConfig, preset: str) -> tuple[str, ...]:
+    """Return what a person should know of settings that were made from a preset."""
+    name = algorithm_name(config.algorithm)
+    notes = preset_settings(config.task, type(config.algorithm), preset).notes
+    if config.online_steps and preset in PRESETS and online_values(GROUP_OF_TASK.get(config.task), name) is not None:
+        notes += (f"{name}: with online steps this task has settings of its own, in the preset {ONLINE}",)
+    return notes
 
 
 def family_rows(algorithm: str) -> list[FamilyRow]:
