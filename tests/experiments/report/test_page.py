@@ -1,4 +1,6 @@
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from drol.algorithms.fql import FQL
 from drol.algorithms.ifql import IFQL
 from drol.data.dataset import Dataset
 from drol.experiments.report import report
-from drol.experiments.report.page import first_middle_last, states_on_the_way
+from drol.experiments.report.page import beside_caption, first_middle_last, states_on_the_way
 from drol.runs.rows import EvaluationRow, MetricsRow, OfflineRow, OnlineEpisodeRow
 from drol.runs.run import Run
 from drol.tasks.base import Episode, mean_return
@@ -135,6 +137,15 @@ def test_a_folder_is_as_good_as_a_run(make_run, monkeypatch):
     monkeypatch.setattr("drol.runs.config.load_task", lambda *_: run.task)
     assert report(str(run.path)) == run.path / "report.html"
     assert (run.path / "report.html").read_text() == page  # the same run is the same page
+
+
+def test_what_the_dashed_curve_is_and_how_much_nearer_it_stays():
+    rows, others = (
+        [MetricsRow(step, 0, {"diagnostics/routed_bc_loss": value}) for step in (1, 2)] for value in (0.2, 0.1)
+    )
+    caption = beside_caption(rows, others, SimpleNamespace(path=Path("runs/demo-cloning")))  # type: ignore[arg-type]
+    assert "Dashed: the run in `demo-cloning`. The nearest candidate ends at 0.200 here and at 0.100 there" in caption
+    assert caption.endswith(": 2.0 times the squared distance from the data.")
 
 
 def test_names_cannot_write_into_the_page(tmp_path):

@@ -42,6 +42,12 @@ def test_a_panel_has_a_line_for_each_seed_that_has_the_metric():
     assert axes.get_title() == "a loss"
 
 
+def test_another_run_is_dashed():
+    rows, others = ([MetricsRow(step, 0, {"loss": value}) for step in (1, 2)] for value in (3.0, 7.0))
+    (axes,) = figures.metric_panels(rows, [("loss", "a loss")], others).axes
+    assert [line.get_ydata().tolist() for line in axes.lines if line.get_linestyle() == "--"] == [[7, 7]]
+
+
 def test_episodes_are_coloured_by_their_outcome():
     path = np.asarray([[0.0, 0.0], [0.5, 0.5]])
     figure = figures.maze_trajectories(tiny_task().maze, [("6 updates", [path, path + 0.1], [True, False])])

@@ -6,11 +6,12 @@ from drol.errors import InputError
 from drol.runs.run import Run, open_run
 
 
-def report(run: Run | Path | str) -> Path:
+def report(run: Run | Path | str, beside: Run | Path | str | None = None) -> Path:
     """Draw the figures of a run and write its page.
 
     Args:
         run: A run, or its folder.
+        beside: Another run whose routing is drawn beside, such as one that only clones, to see what Q changed.
 
     Returns:
         The page, `report.html` in the folder of the run; it needs no other file. The figures are also saved as PNG
@@ -22,8 +23,9 @@ def report(run: Run | Path | str) -> Path:
         PosixPath('runs/demo/report.html')
     """
     run = run if isinstance(run, Run) else open_run(run)
+    beside = open_run(beside) if isinstance(beside, Path | str) else beside
     try:
         from drol.experiments.report.page import write_page
     except ModuleNotFoundError as error:
         raise InputError(f"reports need {error.name}; install it with: pip install 'drol[report]'") from error
-    return write_page(run)
+    return write_page(run, beside)

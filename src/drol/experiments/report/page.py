@@ -55,7 +55,7 @@ ROUTING_CAPTION = (
 )
 
 
-def write_page(run: Run) -> Path:
+def write_page(run: Run, beside: Run | None = None) -> Path:
     """Draw the figures of a run, save them, and write `report.html`."""
     recorded, name = run.directory.read_config(), algorithm_name(run.config.algorithm)
     settings = {"algorithm": name, **run.config.algorithm.to_dict()}
@@ -70,7 +70,7 @@ def write_page(run: Run) -> Path:
         f"<div class='pair'>{' '.join(tables)}</div></details></section>\n"
         f"<p>Made from the run folder <code>{folder}</code>; <code>drol report {folder}</code> makes it again.</p>"
     )
-    sections = make_sections(run, scored)
+    sections = make_sections(run, scored, beside)
     save_figures(run, sections)
     page = page_html(f"{name.upper()} on {run.config.task}", headline(run, scored), sections, foot)
     run.directory.write_report(page)
@@ -90,7 +90,7 @@ def headline(run: Run, scored: Sequence[EvaluationRow]) -> str:
     return f"<p class='lead'><b>{np.mean(scores):.1f}</b> {words}</p>{score_table(run, scored)}"
 
 
-def make_sections(run: Run, scored: Sequence[EvaluationRow]) -> list[Section]:
+def make_sections(run: Run, scored: Sequence[EvaluationRow], beside: Run | None = None) -> list[Section]:
     """Return the sections that this run has something for."""
     metrics, sections = run.metrics, []
     if scored:
@@ -114,8 +114,21 @@ def make_sections(run: Run, scored: Sequence[EvaluationRow]) -> list[Section]:
         sections.append(Section("Fine-tuning", ONLINE_CAPTION, {"online": figures.metric_panels(online, ONLINE)}))
     sections += actions_section(run, routes(metrics))
     if routes(metrics):
-        sections.append(Section("Routing", ROUTING_CAPTION, {"routing": figures.metric_panels(metrics, ROUTING)}))
+        others = beside.metrics if beside else []
+        panels = figures.metric_panels(metrics, ROUTING, others)
+        caption = ROUTING_CAPTION + (beside_caption(metrics, others, beside) if beside else "")
+        sections.append(Section("Routing", caption, {"routing": panels}))
     return sections
+
+
+def beside_caption(metrics: Sequence[MetricsRow], others: Sequence[MetricsRow], beside: Run) -> str:
+    """Return what the dashed curves are, and how far the two runs' winners are from the data."""
+    name = ROUTING[0][0]
+    ends = [np.mean([row.values[name] for row in rows if row.step == rows[-1].step]) for rows in (metrics, others)]
+    return (
+        f" Dashed: the run in `{beside.path.name}`. The nearest candidate ends at {ends[0]:.3f} here and at "
+        f"{ends[1]:.3f} there: {ends[0] / ends[1]:.1f} times the squared distance from the data."
+    )
 
 
 def learning_caption(run: Run, scored: Sequence[EvaluationRow]) -> str:

@@ -52,8 +52,10 @@ def learning_curve(evaluations: Sequence[EvaluationRow], score_name: str) -> Fig
 
 
 @styled
-def metric_panels(metrics: Sequence[MetricsRow], panels: Sequence[tuple[str, str]]) -> Figure:
-    """Draw one panel for each (metric, title), with a line for each seed."""
+def metric_panels(
+    metrics: Sequence[MetricsRow], panels: Sequence[tuple[str, str]], others: Sequence[MetricsRow] = ()
+) -> Figure:
+    """Draw one panel for each (metric, title), with a line for each seed, dashed for those of another run."""
     figure = Figure(figsize=(3.1 * len(panels), 2.5), layout="constrained")
     for axes, (name, title) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         rows = [row for row in metrics if name in row.values]
@@ -61,6 +63,10 @@ def metric_panels(metrics: Sequence[MetricsRow], panels: Sequence[tuple[str, str
             own = [row for row in rows if row.seed == seed]
             steps, values = [row.step for row in own], [row.values[name] for row in own]
             axes.plot(steps, values, color=SERIES[index % len(SERIES)], lw=1.6, marker="o" if len(own) == 1 else None)
+        beside = [row for row in others if name in row.values]
+        if beside:
+            steps, values = [row.step for row in beside], [row.values[name] for row in beside]
+            axes.plot(steps, values, color=MUTED, lw=1.4, ls="--")
         axes.set(title=title, xlabel="updates")
         if all(row.values[name] >= 0 for row in rows):
             axes.set_ylim(bottom=0)
