@@ -66,7 +66,8 @@ def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
         return
     old, new = directory.read_config()["run"], config.to_dict()
     if old["algorithm"]["name"] == new["algorithm"]["name"]:  # settings younger than the run are at their default
-        old = RunConfig.from_dict(old, type(config.algorithm)).to_dict()
+        defaults = RunConfig(type(config.algorithm)()).to_dict()
+        old = defaults | old | {"algorithm": defaults["algorithm"] | old["algorithm"]}
     changed = [each for each in differences(old, new) if each.path[0] not in GROWING or len(each.path) > 1]
     if changed:
         raise InputError(f"the folder {directory.path} holds another run ({changed[0]}); choose another --out")
