@@ -66,7 +66,7 @@ def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
         return
     old, new = directory.read_config()["run"], config.to_dict()
     if old["algorithm"]["name"] == new["algorithm"]["name"]:  # settings younger than the run are at their default
-        defaults = RunConfig(type(config.algorithm)()).to_dict()
+        defaults = RunConfig(type(config.algorithm).from_dict({})).to_dict()
         old = defaults | old | {"algorithm": defaults["algorithm"] | old["algorithm"]}
     changed = [each for each in differences(old, new) if each.path[0] not in GROWING or len(each.path) > 1]
     if changed:
