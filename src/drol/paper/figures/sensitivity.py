@@ -90,4 +90,4 @@ def draw_panel(axes: Any, task: str, own: Mapping[int, Curve]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [str(each) for each in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set(xlabel="K", ylim=(-4, 104))
+    axes.set(xlabel="K", ylim=(-4, 109))

@@ -66,7 +66,7 @@ class PlannedRun:
         directory = RunDirectory(root / self.name)
         rows = directory.read_extra_evaluations() if directory.exists else []
         last = self.config.total_steps
-        found = {(row.best_of, row.seed) for row in rows if row.step == last}
+        found = {(row.best_of, row.seed) for row in rows if row.step == last and not row.acting}
         return [count for count in self.best_of if not found >= {(count, seed) for seed in self.seeds}]
 
 
