@@ -14,9 +14,10 @@ def test_the_demo_trains_evaluates_and_writes_a_page(tmp_path, capsys):
     assert main(command) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith("DROL learns to cross a maze (pointmaze-medium-navigate-singletask-task1-v0)")
-    assert printed[1].startswith("success in one pass: ")
-    assert printed[2].startswith("success, best of 16: ")
-    assert printed[3] == f"look at it:           {out / 'report.html'}"
+    assert printed[2].startswith("success in one pass: ")
+    assert printed[3].startswith("success, best of 16: ")
+    assert printed[4].startswith("routed BC loss: ")
+    assert printed[5] == f"look at it:           {out / 'report.html'}"
     run = open_run(out)
     assert run.finished
     assert run.config.seeds == (3,)
@@ -24,6 +25,8 @@ def test_the_demo_trains_evaluates_and_writes_a_page(tmp_path, capsys):
     assert [row.best_of for row in run.extra_evaluations] == [16]
     page = (out / "report.html").read_text()
     assert "Candidates and their cells" in page
+    assert "Dashed: the run in <code>demo-cloning</code>" in page
+    assert open_run(tmp_path / "demo-cloning").config.algorithm.q_weight == 0
     assert main(command) == 0  # again: nothing is trained, the page is made again
     assert "success in one pass" in capsys.readouterr().out
 

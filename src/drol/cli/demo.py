@@ -8,10 +8,12 @@ from drol.cli.train import conclude
 from drol.evaluation.runs import evaluate
 from drol.experiments.report import report
 from drol.paper.presets import settings
+from drol.runs.run import Run
 from drol.training.train import train
 
-ALGORITHM = "drol-equation"
 BEST_OF = 16
+CLONING_STEPS = 3_000  # after so many updates, cloning alone is as near to the data as it gets
+LOSS = "diagnostics/routed_bc_loss"
 
 
 def run(arguments: list[str]) -> int:
@@ -24,16 +26,32 @@ def run(arguments: list[str]) -> int:
     folder = parsed.out or Path("runs") / ("demo" if parsed.seed == 0 else f"demo-seed{parsed.seed}")
     changes = {"steps": parsed.steps, "evaluation_episodes": parsed.episodes}
     changes = {name: value for name, value in changes.items() if value is not None}
-    config = settings(algorithm=ALGORITHM, preset="laptop", seeds=(parsed.seed,), **changes)
-    print(f"DROL learns to cross a maze ({config.task}), in {folder}; two to four minutes on two cores.", flush=True)
+    config = settings(preset="laptop", seeds=(parsed.seed,), **changes)
+    print(f"DROL learns to cross a maze ({config.task}), in {folder}; about four minutes on two cores.", flush=True)
     keep_compiled_programs()
+    cloning_steps = min(CLONING_STEPS, config.steps)
+    cloning = settings(
+        preset="laptop", seeds=config.seeds, q_weight=0.0, target_candidates=1, steps=cloning_steps,
+        log_interval=min(500, cloning_steps), evaluation_interval=cloning_steps, evaluation_episodes=1,
+    )  # fmt: skip
+    print("first, a moment of training that only clones, to see how near to the data that gets", flush=True)
+    cloned = train(cloning, folder.with_name(f"{folder.name}-cloning"))
+    if not cloned.finished:
+        return conclude(cloned)
     trained = train(config, folder)
     if not trained.finished:
         return conclude(trained)
     best = evaluate(trained, config.evaluation_episodes, BEST_OF)
-    page = report(trained)
+    page = report(trained, beside=cloned)
     assert trained.scores is not None
     print(f"success in one pass:  {trained.scores[0]:.0f}% of {config.evaluation_episodes} episodes")
     print(f"success, best of {BEST_OF}:  {best[0].score:.0f}% (the critic chooses among {BEST_OF} actions)")
+    print(f"routed BC loss:       {last_loss(trained):.3f}, where cloning alone has {last_loss(cloned):.3f}")
     print(f"look at it:           {page.resolve()}")
     return 0
+
+
+def last_loss(run: Run) -> float:
+    """Return how far the nearest candidate is from the data action at the end, over the last rows of metrics."""
+    rows = run.metrics[-3:]
+    return sum(row.values[LOSS] for row in rows) / len(rows)

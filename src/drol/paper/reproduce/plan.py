@@ -14,7 +14,7 @@ from drol.paper.presets import GROUP_OF_TASK, settings
 from drol.paper.reproduce.experiments import COLUMNS, TUNED, Block, blocks_of, ladder_of
 from drol.paper.reproduce.scores import choosing_tasks, chosen_candidates
 from drol.runs.config import RunConfig
-from drol.runs.directory import EVALUATIONS, RunDirectory
+from drol.runs.directory import EVALUATIONS, LOCK, RunDirectory
 from drol.runs.run import Run
 from drol.storage import exclusive
 
@@ -91,8 +91,10 @@ class State:
 
 def is_locked(directory: RunDirectory) -> bool:
     """Return whether a process trains in a folder now."""
+    if not (directory.path / LOCK).is_file():
+        return False
     try:
-        with exclusive(directory.path / ".lock", "busy"):
+        with exclusive(directory.path / LOCK, "busy"):
             return False
     except InputError:
         return True
