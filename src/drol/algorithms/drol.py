@@ -97,17 +97,7 @@ class DROL(Algorithm):
     )
 
     acting: ClassVar = ("best_of_aggregation", "densest")
-    # In a maze where data goes everywhere: enough cloning to keep all of it, and a critic of the best of 8 actions.
-    presets: ClassVar = {
-        "laptop": {
-            **SMALL,
-            "num_candidates": 8,
-            "target_candidates": 8,
-            "q_aggregation": "min",
-            "bc_weight": 0.1,
-            "discount": 0.995,
-        }
-    }
+    presets: ClassVar = {"laptop": {**SMALL, "q_aggregation": "min", "bc_weight": 0.03, "discount": 0.995}}
 
     def init(self, key: Array, spec: Spec) -> State:
         actor_key, critic_key = jax.random.split(key)

@@ -31,7 +31,7 @@ def run(arguments: list[str]) -> int:
     keep_compiled_programs()
     cloning_steps = min(CLONING_STEPS, config.steps)
     cloning = settings(
-        preset="laptop", seeds=config.seeds, q_weight=0.0, target_candidates=1, steps=cloning_steps,
+        preset="laptop", seeds=config.seeds, q_weight=0.0, steps=cloning_steps,
         log_interval=min(500, cloning_steps), evaluation_interval=cloning_steps, evaluation_episodes=1,
     )  # fmt: skip
     print("first, a moment of training that only clones, to see how near to the data that gets", flush=True)

@@ -127,7 +127,8 @@ def beside_caption(metrics: Sequence[MetricsRow], others: Sequence[MetricsRow], 
     ends = [np.mean([row.values[name] for row in rows if row.step == rows[-1].step]) for rows in (metrics, others)]
     return (
         f" Dashed: the run in `{beside.path.name}`. The nearest candidate ends at {ends[0]:.3f} here and at "
-        f"{ends[1]:.3f} there: {ends[0] / ends[1]:.1f} times the squared distance from the data."
+        f"{ends[1]:.3f} there: {ends[0] / ends[1]:.1f} times the squared distance from the data. What is above 1 is "
+        "the price of following Q: data that no candidate stays near to."
     )
 
 
