@@ -37,3 +37,37 @@ def test_nothing_is_wrong_with_the_results(results):
     assert not results.skipped
     faults = [line for line in check_results([RESULTS / "paper_small.csv"]) if "seed" not in line]
     assert faults == []
+
+
+def scores_of(path, step, best_of=1, **settings):
+    """The scores of DROL with these settings at a step, by seed, and the routed losses."""
+    wanted = {"num_candidates": 16, "q_weight": 1.0, "target_candidates": 1, "discount": 0.99} | settings
+    rows = [
+        row
+        for row in read_results(RESULTS / path)
+        if (row.step, row.best_of, row.method) == (step, best_of, "drol") and "pointmaze" in row.task
+        if all(row.setting(name) == value for name, value in wanted.items())
+    ]
+    return [f"{row.score:.0f}" for row in rows], [f"{row.figures['routed_bc_loss']:.2f}" for row in rows]
+
+
+def test_the_table_of_the_demo_is_that_of_the_files():
+    text = (PROJECT / "docs" / "algorithms.md").read_text()
+    own = {"bc_weight": 0.03, "discount": 0.995}
+    kept = {"bc_weight": 0.1, "num_candidates": 8}
+    expected = []
+    for path, step, settings in (
+        ("paper_small.csv", 15_000, own),
+        ("demo_settings.csv", 30_000, {"bc_weight": 0.3, "discount": 0.995}),
+        ("demo_settings.csv", 10_000, kept | {"discount": 0.995, "target_candidates": 8}),
+        ("demo_settings.csv", 15_000, kept | {"discount": 0.995, "target_candidates": 8}),
+    ):
+        scores, losses = scores_of(path, step, **settings)
+        best, _ = scores_of(path, step, 16, **settings)
+        if path == "demo_settings.csv":
+            scores, best, losses = scores[:1], best[:1], losses[:1]
+        expected.append(f"| {', '.join(scores)} | {', '.join(best)} | {', '.join(losses)} |")
+    for line in expected:
+        assert line in text
+    _, cloned = scores_of("demo.csv", 3_000, q_weight=0.0, **own)
+    assert f"| {cloned[0]} |" in text
