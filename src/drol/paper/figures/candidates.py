@@ -15,6 +15,7 @@ from drol.experiments.report.style import INK, MISSED, MUTED, REACHED, styled
 from drol.experiments.results.result import Result
 from drol.paper.published import candidate_curves
 from drol.paper.published_times import ACTION, TRAINING_STEP
+from drol.paper.reproduce.experiments import short_name
 
 FIGURES = ("candidate_distance", "routed_bc_loss", "candidate_divergence")
 FLOOR = 1e-12  # what the logarithm of a divergence of 0 (K = 1) is shown as
@@ -99,4 +100,4 @@ def draw_diagnostics(axes: Any, task: str, own: Mapping[str, Mapping[int, list[f
     axes.set_xticks(candidates, [str(each) for each in candidates])
     inset.set_xticks(candidates[:: max(1, len(candidates) - 1)], [str(candidates[0]), str(candidates[-1])])
     axes.set(xlabel="K")
-    axes.set_title(task.replace("-singletask", "").removesuffix("-v0"), fontsize=9)
+    axes.set_title(short_name(task), fontsize=9)

@@ -11,6 +11,7 @@ from matplotlib.ticker import NullLocator
 from drol.errors import InputError
 from drol.experiments.report.style import MUTED, SERIES, styled, thousands
 from drol.paper.mechanism import MechanismRow
+from drol.paper.reproduce.experiments import short_name
 
 PANELS = (
     ("handover", "owner changed since the last checkpoint"),
@@ -87,7 +88,3 @@ def curve(rows: Sequence[MechanismRow], candidates: int, name: str) -> tuple[lis
 def values(rows: Sequence[MechanismRow], candidates: int, name: str, step: int) -> list[float]:
     own = [getattr(row, name) for row in rows if row.candidates == candidates and row.step == step]
     return [value for value in own if value is not None]
-
-
-def short_name(task: str) -> str:
-    return task.replace("-navigate", "").replace("-play", "").replace("-singletask", "").removesuffix("-v0")

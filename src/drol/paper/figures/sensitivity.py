@@ -13,7 +13,7 @@ from drol.errors import InputError
 from drol.experiments.report.style import INK, MISSED, MUTED, REACHED, SERIES, styled
 from drol.experiments.results.result import Result
 from drol.paper.published import sensitivity
-from drol.paper.reproduce.experiments import DEFAULT_K
+from drol.paper.reproduce.experiments import DEFAULT_K, short_name
 from drol.paper.reproduce.scores import seed_scores
 
 Curve = Mapping[int, Sequence[float]]  # K -> scores of the seeds
@@ -84,8 +84,7 @@ def draw_panel(axes: Any, task: str, own: Mapping[int, Curve]) -> None:
     axes.axvline(DEFAULT_K, color=MUTED, ls=":", lw=1)
     seeds = sorted({len(scores) for scores in own[1].values()})
     counted = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else f"{seeds[0]} seed{'s' * (seeds[0] > 1)}"
-    short = task.replace("-navigate", "").replace("-play", "").replace("-singletask", "").removesuffix("-v0")
-    axes.set_title(f"{short} ({counted})", fontsize=9)
+    axes.set_title(f"{short_name(task)} ({counted})", fontsize=9)
     ticks = sorted({each for curve in own.values() for each in curve} | {*(published or ())})
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [str(each) for each in ticks])

@@ -33,6 +33,11 @@ def numbered(group: str, *numbers: int) -> tuple[str, ...]:
     return tuple(f"{group}-singletask-task{number}-v0" for number in numbers)
 
 
+def short_name(task: str) -> str:
+    """Return the name of a task as tables and figures show it: cube-single-task2."""
+    return task.replace("-navigate", "").replace("-play", "").replace("-singletask", "").removesuffix("-v0")
+
+
 MEDIUM, CUBE = "pointmaze-medium-navigate", numbered("cube-single-play", 2)
 LARGER = (
     *numbered("pointmaze-large-navigate", 1),

@@ -8,7 +8,7 @@ from drol.experiments.compare.statistics import bootstrap_interval, interquartil
 from drol.experiments.results.result import Result
 from drol.paper.argument.tables import markdown
 from drol.paper.mechanism import MechanismRow
-from drol.paper.reproduce.experiments import COLUMNS
+from drol.paper.reproduce.experiments import COLUMNS, short_name
 from drol.paper.reproduce.render import number
 from drol.paper.reproduce.scores import seed_scores
 from drol.paper.reproduce.table import TITLES, scores_by_cell
@@ -33,10 +33,6 @@ def summary_tables(results: Sequence[Result], mechanism: Sequence[MechanismRow] 
         "candidates": candidates_table(results),
         "ownership": ownership_table(mechanism),
     }
-
-
-def short_name(task: str) -> str:
-    return task.replace("-navigate", "").replace("-play", "").replace("-singletask", "").removesuffix("-v0")
 
 
 def scores_table(results: Sequence[Result]) -> str:
