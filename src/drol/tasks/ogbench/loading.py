@@ -4,6 +4,7 @@ The end of a trajectory is not the end of the task: there the next state still c
 """
 
 import functools
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,9 +61,10 @@ def read_task_facts(name: TaskName) -> TaskFacts:
     environment = make_ogbench(name.environment_id(visual=False))
     environment.reset(seed=0)
     has_maze = "maze" in name.environment and not name.visual
-    facts = TaskFacts(
-        read_goal(environment), stored_shapes(environment, name.visual), read_maze(environment) if has_maze else None
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # gymnasium warns of the boxes that tables make when they are asked for them
+        shapes = stored_shapes(environment, name.visual)
+    facts = TaskFacts(read_goal(environment), shapes, read_maze(environment) if has_maze else None)
     environment.close()
     return facts
 
