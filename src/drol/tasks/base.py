@@ -121,12 +121,13 @@ class Task:
 
     def with_images(self, frame_stack: int, crop_probability: float) -> "Task":
         """Return a task that `stacks_frames` with so many frames in an observation, and crops so often in training."""
+        data: list[Any] = [self.train, self.validation]  # datasets of images, which are dataclasses
         train, validation = (
-            replace(data, frame_stack=frame_stack, crop_probability=crop_probability) if data is not None else None
-            for data in (self.train, self.validation)
+            replace(each, frame_stack=frame_stack, crop_probability=crop_probability) if each is not None else None
+            for each in data
         )
         make, *timed = (
-            functools.partial(make, frame_stack=frame_stack)
+            functools.partial(make, frame_stack=frame_stack) if make is not None else None
             for make in (self.make_environment, *self.timed_environments.values())
         )
         environments = dict(zip(self.timed_environments, timed, strict=True))
