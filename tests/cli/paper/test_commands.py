@@ -57,7 +57,7 @@ def test_a_table_is_printed_or_written(results, tmp_path, capsys):
     with out.open() as file:
         cells = {(row["row"], row["method"]): row for row in csv.DictReader(file)}
     assert cells["cube-single", "drol"]["mean"] == "76"
-    assert cells["cube-single", "drol*"]["mean"] == "76"
+    assert cells["cube-single", "drol*"]["mean"] == ""  # two values of K are too few to choose among
 
 
 def test_a_broken_row_is_named_left_out_and_told_by_the_exit_code(results, capsys):

@@ -19,7 +19,7 @@ from drol.paper.published import (
     family_cells,
     task_cells,
 )
-from drol.paper.reproduce.experiments import COLUMNS, DEFAULT_K, TUNED
+from drol.paper.reproduce.experiments import COLUMNS, DEFAULT_K, TUNED, ladder_of
 from drol.paper.reproduce.plan import family_of
 from drol.paper.reproduce.scores import chosen_candidates, seed_scores
 
@@ -31,6 +31,7 @@ TITLES = {
 ONE_STEP = ("fql", "drol", TUNED)  # columns that the paper underlines where they are bold
 BOLD = 0.95  # of the best score in the row
 CONFIDENCE = 0.95
+LEAST_LADDER = ladder_of("small")  # values of K that must have been tried before one of them is called tuned
 ROUNDING = 0.5  # published numbers are whole
 
 Scores = Mapping[tuple[str, str], Mapping[int, float]]  # task and column -> seed -> reported score
@@ -116,7 +117,7 @@ def scores_by_cell(results: Sequence[Result], protocol: str, notes: list[str]) -
     """Return the reported score of each seed, by task and column."""
     groups: dict[tuple[str, str], dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
     for task, own in by_task(results).items():
-        tuned = chosen_candidates(results, task) if any(row.method == "drol" for row in own) else None
+        tuned = chosen_candidates(results, task, LEAST_LADDER) if any(row.method == "drol" for row in own) else None
         for row in own:
             for column in columns_of(row, tuned):
                 groups[task, column][row.settings_id].append(row)
