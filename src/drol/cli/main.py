@@ -27,7 +27,8 @@ COMMANDS: Commands = {
 
 def list_commands(commands: Commands) -> str:
     """Return a line for each command, for a help text."""
-    return "\n".join(f"  {name:10s} {text}" for name, (_, text) in commands.items())
+    width = max(map(len, commands))
+    return "\n".join(f"  {name:{width}s}  {text}" for name, (_, text) in commands.items())
 
 
 HELP = f"""usage: drol <command> [options]
