@@ -23,9 +23,12 @@ from drol.algorithms.parts import clip
 from drol.algorithms.routing import candidate_diagnostics, draw_latents
 from drol.data.trajectories import spread
 from drol.errors import InputError
+from drol.experiments.results.collect import find_runs
 from drol.policy import Policy
-from drol.runs.run import Run
+from drol.progress import Report
+from drol.runs.run import Run, open_run
 
+ROUTING = ("drol", "drol-equation")  # methods that route
 STATES = 4096  # of the data, evenly spread, at which ownership is followed
 BANK = 256  # latents from which the candidates of all states are taken, so that each has 16 chances to win
 Q_STEP = 0.1  # times the root of the action size: how far a winner moves along Q
@@ -122,7 +125,7 @@ def follow(run: Run, states: int = STATES) -> Followed:
 def check_routes(run: Run) -> None:
     """Refuse a run whose method does not route."""
     name = algorithm_name(run.config.algorithm)
-    if name not in ("drol", "drol-equation"):
+    if name not in ROUTING:
         raise InputError(f"the run in {run.path} is of {name}, which routes nothing; give a run of drol")
 
 
@@ -162,6 +165,23 @@ def measure_mechanism(run: Run) -> list[MechanismRow]:
                     candidate_distance=float(spreads["candidate_distance"]),
                 )
             )
+    return rows
+
+
+def measure_runs(paths: Iterable[Path], report: Report | None = None) -> list[MechanismRow]:
+    """Measure all runs that route and have policies, in some folders and below them; others are passed over.
+
+    Args:
+        paths: Runs, or folders with such.
+        report: Called as `report(done, total, what)` before each run.
+    """
+    opened = [open_run(folder) for path in paths for folder in find_runs(path)]
+    routing = [run for run in opened if algorithm_name(run.config.algorithm) in ROUTING and run.steps]
+    rows = []
+    for number, run in enumerate(routing):
+        if report:
+            report(number, len(routing), str(run.path))
+        rows += measure_mechanism(run)
     return rows
 
 

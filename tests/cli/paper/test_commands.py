@@ -94,7 +94,7 @@ def test_the_mechanism_of_runs_is_written_and_drawn(tmp_path, monkeypatch, capsy
     (tmp_path / "run" / "evaluations.jsonl").touch()
     out = tmp_path / "mechanism.csv"
     assert main(["paper", "mechanism", str(tmp_path / "run"), "--out", str(out)]) == 0
-    assert "4 rows of 1 runs" in capsys.readouterr().out
+    assert f"wrote 4 rows to {out}" in capsys.readouterr().out
     assert main(["paper", "figure", "ownership", "--mechanism", str(out), "--out", str(tmp_path)]) == 0
     assert (tmp_path / "ownership.png").is_file()
 

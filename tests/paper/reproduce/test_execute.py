@@ -7,7 +7,7 @@ import pytest
 
 from drol.errors import InputError
 from drol.paper.reproduce import execute as executing
-from drol.paper.reproduce.execute import Finished, Job, LocalExecutor, execute, read_timings
+from drol.paper.reproduce.execute import Finished, Job, LocalExecutor, execute, execute_all, read_timings
 from drol.paper.reproduce.plan import make_plan
 
 VERSION = ("--version",)
@@ -47,6 +47,20 @@ def test_a_failure_is_reported_with_its_log_and_stops_nothing(tmp_path):
     assert "failed with exit code 3, see " in lines[-1]
 
 
+def test_what_results_add_to_a_plan_is_run_as_well(tmp_path):
+    plans = [make_plan("fig4", "smoke", seeds=count, root=tmp_path) for count in (1, 1, 2, 2)]
+    waiting, recorder = iter([plans[0], plans[2], plans[3]]), Recorder()
+    plan, ended = execute_all(lambda: next(waiting), recorder)
+    assert plan is plans[3]
+    assert len(ended) == len(recorder.jobs) == 2 + 4
+
+
+def test_a_failure_ends_after_the_plan_it_is_in(tmp_path):
+    waiting = iter([make_plan("fig4", "smoke", seeds=count, root=tmp_path) for count in (1, 2)])
+    _, ended = execute_all(lambda: next(waiting), Recorder(3))
+    assert len(ended) == 2
+
+
 def test_commands_run_one_after_another_until_one_fails(tmp_path, quick):
     ended = []
     jobs = [
@@ -79,7 +93,8 @@ def test_a_signal_stops_what_runs_and_starts_nothing_more(tmp_path, quick, monke
 
     monkeypatch.setattr(executing, "Running", Endless)
     threading.Thread(target=lambda: (time.sleep(0.2), os.kill(os.getpid(), signal.SIGTERM))).start()
-    LocalExecutor(1).execute([Job("a", (VERSION,), tmp_path), Job("b", (VERSION,), tmp_path)], print)
+    with pytest.raises(KeyboardInterrupt):
+        LocalExecutor(1).execute([Job("a", (VERSION,), tmp_path), Job("b", (VERSION,), tmp_path)], print)
     assert [name for name, _ in started] == ["a"]
     assert stopped == [True]
 

@@ -1,4 +1,4 @@
-"""Flags that `drol paper plan` and `drol paper run` share."""
+"""Flags that commands of `drol paper` share: those of a plan, and those that name results."""
 
 import argparse
 import sys

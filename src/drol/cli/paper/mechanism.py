@@ -4,15 +4,13 @@ from pathlib import Path
 
 from drol.cli.flags import Parser
 from drol.cli.jax_cache import keep_compiled_programs
-from drol.experiments.results.collect import find_runs
-from drol.paper.mechanism import measure_mechanism, write_mechanism
+from drol.paper.mechanism import measure_runs, write_mechanism
 from drol.progress import Progress
-from drol.runs.run import open_run
 
 EPILOG = """examples:
   drol paper mechanism runs/demo --out mechanism.csv
   drol paper mechanism runs/paper/small --out results/mechanism.csv
-  drol paper figure ownership --results results/mechanism.csv
+  drol paper figure ownership --mechanism results/mechanism.csv
 
 A row is one checkpoint of one seed: how many data actions changed their owner since the checkpoint before, how many
 latents own nothing, how much better winners are than other latents by the critic, how often one step along Q makes a
@@ -25,13 +23,8 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("--out", type=Path, required=True, help="the CSV file to write")
     parsed = parser.parse(arguments)
     keep_compiled_programs()
-    opened = [open_run(path) for folder in parsed.runs for path in find_runs(folder)]
-    routing = [each for each in opened if hasattr(each.config.algorithm, "num_candidates") and each.steps]
-    rows = []
     with Progress("mechanism", "runs") as progress:
-        for number, each in enumerate(routing):
-            progress.show(number, len(routing), str(each.path))
-            rows += measure_mechanism(each)
+        rows = measure_runs(parsed.runs, progress.show)
     write_mechanism(rows, parsed.out)
-    print(f"{len(rows)} rows of {len(routing)} runs: {parsed.out}")
+    print(f"wrote {len(rows)} rows to {parsed.out}")
     return 0

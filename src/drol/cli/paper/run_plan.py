@@ -4,7 +4,7 @@ import sys
 
 from drol.cli.flags import Parser, whole_number
 from drol.cli.paper.flags import add_plan_flags, plan_from
-from drol.paper.reproduce.execute import LocalExecutor, execute
+from drol.paper.reproduce.execute import LocalExecutor, execute_all
 from drol.progress import Progress
 
 EPILOG = """examples:
@@ -22,16 +22,11 @@ def run(arguments: list[str]) -> int:
         "--processes", type=whole_number, metavar="N", help="runs at once, each on its cores (default: one a core)"
     )
     parsed = parser.parse(arguments)
-    plan = plan_from(parsed)
-    while True:
-        with Progress("paper", "updates") as progress:
-            ended = execute(plan, LocalExecutor(parsed.processes), progress.show)
-        failed = [each for each in ended if each.code]
-        for each in failed:
+    with Progress("paper", "updates") as progress:
+        plan, ended = execute_all(lambda: plan_from(parsed), LocalExecutor(parsed.processes), progress.show)
+    for each in ended:
+        if each.code:
             print(f"drol: {each.name} failed with exit code {each.code}, see {each.log}", file=sys.stderr)
-        before, plan = plan, plan_from(parsed)  # when K* is known, there is more to run
-        if failed or not plan.unfinished() or plan.runs == before.runs:
-            break
     left = len(plan.unfinished())
     print(f"{len(plan.runs) - left} of {len(plan.runs)} runs done, in {plan.root / plan.scale}")
     for note in plan.notes:

@@ -11,7 +11,7 @@ from drol.paper.reproduce.status import COMMAND, status_tables
 
 EPILOG = """examples:
   drol paper status --scale small
-  drol paper status --results results/paper_small.csv --timings results/paper_small --document docs/reproduction.md"""
+  drol paper status --results results/paper_small.csv --timings results --document docs/reproduction.md"""
 
 
 def run(arguments: list[str]) -> int:

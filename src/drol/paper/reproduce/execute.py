@@ -44,7 +44,7 @@ class Finished:
 
 
 class Executor(Protocol):
-    """What runs jobs. It returns when all have ended; what they have saved by then is in their folders."""
+    """What runs jobs. It returns when all have ended, and raises `KeyboardInterrupt` if a signal stopped it before."""
 
     def execute(self, jobs: Sequence[Job], on_finished: Callable[[Finished], None]) -> None: ...
 
@@ -80,6 +80,8 @@ class LocalExecutor:
                     each.stop()
                 for each in running:
                     each.wait()
+        if stop.signal is not None:
+            raise KeyboardInterrupt
 
 
 class Running:
@@ -157,6 +159,27 @@ def execute(plan: Plan, executor: Executor | None = None, report: Report | None 
         report(done, total, f"{len(jobs)} runs to do")
     (executor or LocalExecutor()).execute(jobs, on_finished)
     return ended
+
+
+def execute_all(
+    make: Callable[[], Plan], executor: Executor | None = None, report: Report | None = None
+) -> tuple[Plan, list[Finished]]:
+    """Run a plan, and what is added to it by its own results: the runs of DROL* when its K is known.
+
+    Args:
+        make: A function that makes the plan, such as `lambda: make_plan("table1", "small")`.
+        executor: As in `execute`.
+        report: As in `execute`.
+
+    Returns:
+        The last plan and how each job ended; a job that failed ends it after the others of its plan.
+    """
+    plan, ended = make(), []
+    while True:
+        ended += execute(plan, executor, report)
+        before, plan = plan, make()
+        if any(each.code for each in ended) or not plan.unfinished() or plan.runs == before.runs:
+            return plan, ended
 
 
 def make_job(run: PlannedRun, root: Path) -> Job:
