@@ -1,5 +1,6 @@
 """A server on this machine that truncates, corrupts, stalls and lies, as a test wants it."""
 
+import hashlib
 import http.server
 import io
 import threading
@@ -68,13 +69,20 @@ def requested_start(handler) -> int:
     return int((handler.headers.get("Range") or "bytes=0-")[6:-1])
 
 
+def version(content: bytes) -> str:
+    """The ETag of some content."""
+    return f'"{hashlib.sha256(content).hexdigest()[:16]}"'
+
+
 def good(handler, _number, content=WHOLE) -> None:
-    """A server that knows ranges."""
-    start = requested_start(handler)
+    """A server that knows ranges and versions."""
+    start, tag = requested_start(handler), version(content)
+    if handler.headers.get("If-Range", tag) != tag:
+        start = 0
     if start >= len(content):
         send(handler, b"", status=416, Content_Range=f"bytes */{len(content)}")
     elif start:
         whole = f"bytes {start}-{len(content) - 1}/{len(content)}"
-        send(handler, content[start:], status=206, Content_Range=whole)
+        send(handler, content[start:], status=206, Content_Range=whole, ETag=tag)
     else:
-        send(handler, content)
+        send(handler, content, ETag=tag)

@@ -4,8 +4,17 @@ import difflib
 from collections.abc import Iterable
 
 
+def plain(text: str) -> str:
+    """Return text on one line that changes nothing in a terminal, whatever a file or a server put into it."""
+    shown = (each if each.isprintable() else " " if each in "\t\r\n" else ascii(each)[1:-1] for each in text)
+    return "".join(shown)
+
+
 class InputError(ValueError):
     """The input cannot be used; the message is one line that says what was given, what is allowed and what to do."""
+
+    def __init__(self, message: str):
+        super().__init__(plain(message))
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], advice: str = "") -> InputError:

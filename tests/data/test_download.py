@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from step_files import refusal
-from web_server import NAME, WHOLE, Server, good, make_file, requested_start, send
+from step_files import flat_steps, refusal, write_hdf5
+from web_server import NAME, WHOLE, Server, good, make_file, requested_start, send, version
 
-from drol.data.download import Patience, download
+from drol.data.download import download
 from drol.data.files.npz import check_npz
+from drol.data.receiving import Patience
 from drol.errors import InputError
+from drol.tasks.d4rl import SOURCE as D4RL
 
 QUICK = Patience(connect_seconds=1.0, stall_seconds=0.2, attempts=2, pause_seconds=0.0)
 
@@ -80,9 +82,9 @@ def test_a_truncated_answer_is_completed_by_range(serve, tmp_path):
         piece = WHOLE[start : start + 1500]
         if start:
             whole = f"bytes {start}-{len(WHOLE) - 1}/{len(WHOLE)}"
-            send(handler, piece, len(WHOLE) - start, 206, Content_Range=whole)
+            send(handler, piece, len(WHOLE) - start, 206, Content_Range=whole, ETag=version(WHOLE))
         else:
-            send(handler, piece, len(WHOLE))
+            send(handler, piece, len(WHOLE), ETag=version(WHOLE))
 
     server = serve(cut)
     path = download(NAME, tmp_path, [server.address], check, patience=QUICK)
@@ -90,32 +92,96 @@ def test_a_truncated_answer_is_completed_by_range(serve, tmp_path):
     assert server.requests[:3] == [None, "bytes=1500-", "bytes=3000-"]
 
 
+def write_part(folder, content, of=WHOLE):
+    """What a process that was killed left."""
+    (folder / f"{NAME}.part").write_bytes(content)
+    (folder / f"{NAME}.part.version").write_text(version(of))
+
+
 def test_what_came_before_a_crash_is_not_fetched_again(serve, tmp_path):
-    (tmp_path / f"{NAME}.part").write_bytes(WHOLE[:1234])
+    write_part(tmp_path, WHOLE[:1234])
     server = serve(good)
     assert download(NAME, tmp_path, [server.address], check, patience=QUICK).read_bytes() == WHOLE
     assert server.requests == ["bytes=1234-"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [NAME, f"{NAME}.sha256"]
+
+
+@pytest.mark.parametrize("tag", ["a version", "no version", "another version", "nonsense"])
+def test_halves_of_two_versions_are_never_joined(serve, tmp_path, tag):
+    """A format without checksums, such as HDF5: nothing but the version shows that the halves do not belong."""
+    old, new = bytes(5000), bytes([1]) * 5000
+    write_part(tmp_path, old[:2000], of=old)
+    record = tmp_path / f"{NAME}.part.version"
+    if tag == "no version":
+        record.unlink()
+    elif tag == "nonsense":
+        record.write_bytes(b"\xff\r\nX-Header: 1")
+
+    def answer(handler, number):
+        if tag == "another version":  # a server that pays no attention to If-Range, but says what it sends
+            start = requested_start(handler)
+            whole = f"bytes {start}-{len(new) - 1}/{len(new)}"
+            send(handler, new[start:], status=206 if start else 200, ETag=version(new), Content_Range=whole)
+        else:
+            good(handler, number, new)
+
+    path = download(NAME, tmp_path, [serve(answer).address], lambda path: None, patience=QUICK)
+    assert path.read_bytes() == new
+
+
+def test_a_part_without_a_version_is_completed_if_the_sum_of_the_whole_is_known(serve, tmp_path):
+    (tmp_path / f"{NAME}.part").write_bytes(WHOLE[:1234])
+    server = serve(good)
+    sha256 = hashlib.sha256(WHOLE).hexdigest()
+    assert download(NAME, tmp_path, [server.address], check, None, sha256, QUICK).read_bytes() == WHOLE
+    assert server.requests == ["bytes=1234-"]
+
+
+def test_a_date_is_a_version_and_a_weak_tag_is_none(serve, tmp_path):
+    date, seen = "Mon, 16 Nov 2026 20:00:00 GMT", []
+
+    def answer(handler, number):
+        seen.append(handler.headers.get("If-Range"))
+        start = requested_start(handler)
+        headers = {"Content_Range": f"bytes {start}-{len(WHOLE) - 1}/{len(WHOLE)}"} if start else {}
+        piece = WHOLE[start : start + 3000]
+        status = 206 if start else 200
+        send(handler, piece, len(WHOLE) - start, status, ETag='W/"x"', Last_Modified=date, **headers)
+
+    assert download(NAME, tmp_path, [serve(answer).address], check, patience=QUICK).read_bytes() == WHOLE
+    assert seen[:2] == [None, date]
+
+
+def test_an_hdf5_file_is_fetched(serve, tmp_path):
+    """h5py must read the file although it is locked."""
+    write_hdf5(tmp_path / "steps.hdf5", flat_steps())
+    content = (tmp_path / "steps.hdf5").read_bytes()
+    server = serve(lambda handler, number: good(handler, number, content))
+    path = download("pen-human-v1.hdf5", tmp_path / "out", [server.address], D4RL.check_file, patience=QUICK)
+    assert path.read_bytes() == content
 
 
 def test_a_partial_file_that_is_complete_needs_no_more(serve, tmp_path):
-    (tmp_path / f"{NAME}.part").write_bytes(WHOLE)
-    assert download(NAME, tmp_path, [serve(good).address], check, patience=QUICK).read_bytes() == WHOLE
+    write_part(tmp_path, WHOLE)
+    server = serve(good)
+    assert download(NAME, tmp_path, [server.address], check, patience=QUICK).read_bytes() == WHOLE
+    assert server.requests == [f"bytes={len(WHOLE)}-"]
 
 
 @pytest.mark.parametrize("rest", [make_file(1)[:900], make_file(1) + bytes(50)], ids=["shorter", "longer"])
 def test_a_partial_file_of_another_version_is_given_up(serve, tmp_path, rest):
-    (tmp_path / f"{NAME}.part").write_bytes(rest)
+    write_part(tmp_path, rest)
     assert download(NAME, tmp_path, [serve(good).address], check, patience=QUICK).read_bytes() == WHOLE
 
 
 def test_a_server_without_ranges_begins_again(serve, tmp_path):
-    (tmp_path / f"{NAME}.part").write_bytes(WHOLE[:1234])
+    write_part(tmp_path, WHOLE[:1234])
     server = serve(lambda handler, _: send(handler, WHOLE))
     assert download(NAME, tmp_path, [server.address], check, patience=QUICK).read_bytes() == WHOLE
 
 
 def test_a_server_that_always_truncates_is_given_up_and_the_part_kept(serve, tmp_path):
-    server = serve(lambda handler, _: send(handler, WHOLE[:1000], len(WHOLE)))
+    server = serve(lambda handler, _: send(handler, WHOLE[:1000], len(WHOLE), ETag=version(WHOLE)))
     message = failure(tmp_path, server.address)
     assert f"ends at 1,000 of {len(WHOLE):,} bytes" in message
     assert "goes on after 1,000 bytes" in message
@@ -214,6 +280,28 @@ def test_a_redirection_to_a_local_file_is_not_followed(serve, tmp_path):
     secret.write_bytes(WHOLE)
     server = serve(lambda handler, _: send(handler, b"", status=302, Location=secret.as_uri()))
     failure(tmp_path / "out", server.address)
+
+
+@pytest.mark.parametrize("to", ["http://[bad", "http://127.0.0.1:notaport/", "//", "http://\x1b[31m/", "http://a b/"])
+def test_a_redirection_to_no_address_is_refused_and_leaves_nothing(serve, tmp_path, to):
+    failure(tmp_path, serve(lambda handler, _: send(handler, b"", status=302, Location=to)).address)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_server_says_does_not_reach_the_terminal_raw(serve, tmp_path):
+    def answer(handler, _):
+        handler.wfile.write(b"HTTP/1.1 404 \x1b[2J\x07gone\r\nContent-Length: 0\r\n\r\n")
+
+    message = failure(tmp_path, serve(answer).address)
+    assert "404 \\x1b[2J\\x07gone" in message
+    assert message.isprintable()
+
+
+def test_a_bad_file_stays_in_its_place_while_no_server_answers(tmp_path):
+    (tmp_path / NAME).write_bytes(b"mine")
+    message = refusal(download, NAME, tmp_path, ["http://no-such-host.invalid/x"], check, patience=QUICK)
+    assert "the file that is there is bad" in message
+    assert (tmp_path / NAME).read_bytes() == b"mine"
 
 
 def test_a_redirection_on_the_web_is_followed(serve, tmp_path):

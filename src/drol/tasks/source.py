@@ -127,6 +127,10 @@ class TaskSource(ABC):
         """Return the addresses where a file of a dataset is published; by default, nothing is published."""
         raise InputError(f"{file_name} cannot be downloaded; the source {self.name} publishes no files")
 
+    def file_sha256(self, file_name: str) -> str | None:  # noqa: ARG002
+        """Return the sum that a published file is known to have; None if nobody published it."""
+        return None
+
     def check_file(self, path: Path) -> None:
         """Raise `InputError` for a downloaded file that is not a whole dataset of this source."""
         raise InputError(f"{path} cannot be checked; the source {self.name} publishes no files")

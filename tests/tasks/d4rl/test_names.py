@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ from drol.paper.presets import TASKS
 from drol.tasks import find_source, load_task
 from drol.tasks.catalogue import find_dataset_entry
 from drol.tasks.d4rl import SOURCE
-from drol.tasks.d4rl.names import DATASET_URLS, SIZES, find_dataset
+from drol.tasks.d4rl.names import DATASET_URLS, SHA256, SIZES, file_name, find_dataset
 
 
 def test_the_tasks_are_those_of_the_paper():
@@ -85,3 +86,13 @@ def test_what_processes_import_is_without_jax():
     code = f"import sys, {modules}; sys.exit('jax' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_published_sums_are_known_for_all_but_relocate():
+    known = [name for name in DATASET_URLS if SOURCE.file_sha256(file_name(name))]
+    assert sorted(set(DATASET_URLS) - set(known)) == [f"relocate-{kind}-v1" for kind in ("cloned", "expert", "human")]
+    assert len({SHA256[name] for name in known}) == 15
+    assert all(re.fullmatch("[0-9a-f]{64}", SHA256[name]) for name in known)
+    # By TensorFlow Datasets, tensorflow_datasets/d4rl/d4rl_adroit_pen/checksums.tsv.
+    pen = "209e345b2150b633f30a11612612c60f49e941f127ce6c4dc0cd790501c46f9f"
+    assert SOURCE.file_sha256("pen-human-v1.hdf5") == pen

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 from drol.cli.flags import Parser, number
-from drol.data.download import Patience, download
+from drol.data.download import download
+from drol.data.receiving import Patience
 from drol.errors import InputError
 from drol.machine import bytes_in_words
 from drol.progress import Progress
@@ -19,7 +20,8 @@ EPILOG = f"""examples:
 
 The training and the validation file are put where `drol train` finds them. After an interruption the same command
 goes on. Mirrors are tried before the published address; ${MIRRORS_VARIABLE} names more, with spaces between.
-The SHA-256 of a file is recorded beside it the first time; a file with another sum is put into quarantine."""
+The SHA-256 of a file must be the published one where that is known (D4RL, but for relocate); it is recorded beside the
+file the first time, and a file with another sum is put into quarantine."""
 
 
 def run(arguments: list[str]) -> int:
@@ -43,18 +45,18 @@ def run(arguments: list[str]) -> int:
         help=f"how long a server may take to answer at all (default: {Patience.connect_seconds})",
     )
     parsed = parser.parse(arguments)
-    if not parsed.timeout > 0:
-        raise InputError(f"--timeout is {parsed.timeout:g}; it must be more than 0 seconds")
+    patience = Patience(parsed.timeout)
     source, entry = find_dataset_entry(parsed.name)
     mirrors = [*parsed.mirror, *os.environ.get(MIRRORS_VARIABLE, "").split()]
     if "download" not in entry.ways:
         raise InputError(f"nothing is published for {entry.name}; get it by {' or '.join(entry.ways) or '--dataset'}")
-    folder, patience = parsed.folder or source.download_folder(), Patience(parsed.timeout)
+    folder = parsed.folder or source.download_folder()
     for file_name in entry.files:
         addresses = [f"{mirror.rstrip('/')}/{file_name}" for mirror in mirrors] + source.file_addresses(file_name)
         here = (folder / file_name).is_file()
         with Progress("downloading", "MB", scale=1e6) as progress:
-            path = download(file_name, folder, addresses, source.check_file, progress.show, patience=patience)
+            sha256 = source.file_sha256(file_name)
+            path = download(file_name, folder, addresses, source.check_file, progress.show, sha256, patience)
         print(f"{path} ({bytes_in_words(path.stat().st_size)}, {'was here and is whole' if here else 'fetched'})")
     if "embedded" in entry.ways:
         print(

@@ -53,7 +53,8 @@ def open_hdf5(path: Path) -> Iterator["HDF5File"]:
     if not path.is_file():
         raise InputError(f"dataset file {path} does not exist; give the path of an HDF5 file")
     try:
-        with h5py.File(path, "r", locking="best-effort") as file:
+        # Without h5py's lock: it fails on a file that we hold ourselves while it is fetched, and nothing is written.
+        with h5py.File(path, "r", locking=False) as file:
             yield HDF5File(path, file)
     except InputError:
         raise

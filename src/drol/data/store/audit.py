@@ -15,7 +15,7 @@ from drol.data.store.importing import ReadProgress, Scaling, find_box, open_file
 from drol.data.store.notes import find_notes
 from drol.data.store.statistics import Statistics
 from drol.data.store.stored import StoredDataset
-from drol.errors import InputError
+from drol.errors import InputError, plain
 from drol.machine import bytes_in_words
 from drol.progress import Report
 
@@ -50,7 +50,8 @@ class Audit:
         return {name: (each["episodes"], each["transitions"]) if each else (0, 0) for name, each in splits.items()}
 
     def __str__(self) -> str:
-        return "\n".join([*self.introduction(), *self.description(), *summary(self.statistics), *self.conclusion()])
+        lines = [*self.introduction(), *self.description(), *summary(self.statistics), *self.conclusion()]
+        return "\n".join(map(plain, lines))  # names come from files
 
     def introduction(self) -> list[str]:
         """Return the lines that say where the data is."""

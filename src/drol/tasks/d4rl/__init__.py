@@ -45,6 +45,9 @@ class D4RL(TaskSource):
     def file_addresses(self, file_name: str) -> list[str]:
         return [url for url in names.DATASET_URLS.values() if url.endswith(f"/{file_name}")]
 
+    def file_sha256(self, file_name: str) -> str | None:
+        return next((sha256 for task, sha256 in names.SHA256.items() if names.file_name(task) == file_name), None)
+
     def check_file(self, path: Path) -> None:
         from drol.tasks.d4rl.rows import read_rows
 

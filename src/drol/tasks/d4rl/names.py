@@ -22,6 +22,24 @@ DATASET_URLS = {
     **{task: f"{SERVER}/ant_maze_v2/Ant_maze_{file}_sparse_fixed.hdf5" for task, file in ANTMAZE_FILES.items()},
     **{task: f"{SERVER}/hand_dapg_v1/{task}.hdf5" for task in ADROIT_TASKS},
 }
+# Sums of the published files, as TensorFlow Datasets records them; it has none of the relocate files.
+SHA256 = {
+    "antmaze-umaze-v2": "5ef15257771c50ef4d23c7de001750e96c8bb5d9b6a5e4a821dcfb3065fbd130",
+    "antmaze-umaze-diverse-v2": "c771dd63963cd7d9f55f24a6d809064f6b82250a6aeac4c9d13f9a1d06e8c932",
+    "antmaze-medium-play-v2": "c9fec1c1daad97c71d61bd47f4ccc9f74faa855b8a2d2e8107d5378018827e5b",
+    "antmaze-medium-diverse-v2": "ad9dcbac05d1f8744a7a216083f513662f43f64f28a4a5eb225e9811902dfae7",
+    "antmaze-large-play-v2": "6d353df2457829925d7f9d4b0215587469908bd57478ea76f16417cfa944f471",
+    "antmaze-large-diverse-v2": "84f775eb7956ea9cc766704710dc520a8ab357adc7522ade47f556f0e335e284",
+    "pen-human-v1": "209e345b2150b633f30a11612612c60f49e941f127ce6c4dc0cd790501c46f9f",
+    "pen-cloned-v1": "6d1a982cee1950501bedebbddedbcbb377e6284d379986c83abac8a6c0be0c22",
+    "pen-expert-v1": "3791b8ca6a802061770af2977c051ac3ae261488210ce73788760a5b8308f374",
+    "door-human-v1": "f9691288c3ddf2b4e7b31bdae0d8444b80ba035515495f8a902d60c43ee09370",
+    "door-cloned-v1": "1f6a60ecc4d2a2e5c02f41dd3412be61bb265a33dcf120ceee9e9682d4fe4d48",
+    "door-expert-v1": "66df4cd4e0a1e0b72ea72653ce088e29ecbfa99bac3cd2b52e64092e9a0aaab4",
+    "hammer-human-v1": "3e42f3f49b5c92a901601dfe867c6c62a9651cbe79f6760ec8b402a15816a498",
+    "hammer-cloned-v1": "e48d75b159bdd72f51d3f01448d3eca4d38275714e11e995c14a36f6cf159db3",
+    "hammer-expert-v1": "1c069a0f6e4852493023c77dc3b3a12d8d5ac2e3a034827fea3ab8a161e7185f",
+}
 # What the policies that made D4RL's files can make again; of the rest, people's demonstrations are the source.
 COLLECTABLE = tuple(name for name in DATASET_URLS if name in ANTMAZE_FILES or "expert" in name)
 
