@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from drol.errors import InputError
 
 LARGEST = 2.0**1000  # of any number; the next ones are infinite
+LONGEST = 256  # entries of a tuple: layers of a network, seeds of a run
 KINDS = {
     float: "a number",
     int: "a whole number",
@@ -57,6 +58,8 @@ def check_field(field: dataclasses.Field, value: Any) -> None:
         refuse(allowed_words(field))
     if kind is tuple and (not isinstance(value, tuple) or (field.default and not value)):
         refuse(KINDS[kind])
+    if kind is tuple and len(value) > LONGEST:
+        raise InputError(f"{field.name} has {len(value):,} entries; it must have at most {LONGEST}")
     entry_kinds = {float: (int, float), tuple: (int,)}.get(kind, (kind,))
     low = -math.inf if field.metadata["minimum"] is None else field.metadata["minimum"]
     high = math.inf if field.metadata["maximum"] is None else field.metadata["maximum"]
@@ -65,3 +68,9 @@ def check_field(field: dataclasses.Field, value: Any) -> None:
             refuse(KINDS[kind])
         if isinstance(entry, int | float) and not (low <= entry <= high and abs(entry) < LARGEST):
             refuse(allowed_words(field))
+
+
+def check_at_least(name: str, value: int, least: int) -> None:
+    """Raise `InputError` for an argument that is no whole number, or less than it may be."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise InputError(f"{name} is {value!r}; it must be a whole number of at least {least}")

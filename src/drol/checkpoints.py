@@ -16,7 +16,7 @@ import jax
 import numpy as np
 import safetensors.numpy
 
-from drol.storage import recover_folder, replace_folder, write_synced
+from drol.storage import recover_folder, replace_folder, write_synced, writing
 
 Tree = TypeVar("Tree")
 
@@ -41,14 +41,15 @@ def save_tree(folder: Path, tree: Any, metadata: Mapping[str, Any]) -> None:
     manifest["manifest_sha256"] = manifest_digest(manifest)
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
-    try:
-        partial.mkdir(parents=True)
-        write_synced(partial / ARRAYS, arrays)
-        write_synced(partial / MANIFEST, json.dumps(manifest).encode())
-        replace_folder(partial, folder)
-    except OSError:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+    with writing(folder):
+        try:
+            partial.mkdir(parents=True)
+            write_synced(partial / ARRAYS, arrays)
+            write_synced(partial / MANIFEST, json.dumps(manifest).encode())
+            replace_folder(partial, folder)
+        except OSError:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
 
 
 def read_metadata(folder: Path) -> dict[str, Any]:

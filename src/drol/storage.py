@@ -1,6 +1,7 @@
 """Files that are whole or not there at all, whatever happens while they are written."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -9,10 +10,36 @@ from pathlib import Path
 
 from drol.errors import InputError
 
+AGAIN = "then give the same command again"
+ADVICE = {  # for faults of a disk
+    errno.ENOSPC: f"make room there, {AGAIN}",
+    errno.EDQUOT: f"make room there or ask for a larger quota, {AGAIN}",
+    errno.EFBIG: f"allow larger files (see `ulimit -f`), {AGAIN}",
+    errno.EROFS: "choose a folder that can be written",
+}
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Give an `OSError` the path that is being written: the system names none, or that of a partial file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None or error.errno in ADVICE:
+            error.filename = str(path)
+        raise
+
+
+def describe_fault(error: OSError) -> str:
+    """Return an error of the system in one line: the path, what is wrong with it, what to do."""
+    if error.errno not in ADVICE or error.filename is None:
+        return str(error)
+    return f"{error.filename} cannot be written ({error.strerror}); {ADVICE[error.errno]}"
+
 
 def write_synced(path: Path, data: bytes) -> None:
     """Write a file and wait until it is on the disk."""
-    with path.open("wb") as file:
+    with writing(path), path.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -30,13 +57,27 @@ def sync_folder(folder: Path) -> None:
 def write_whole(path: Path, data: bytes | str) -> None:
     """Write a file under another name and rename it, so that a reader sees the old content or the new."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        write_synced(partial, data.encode() if isinstance(data, str) else data)
-        partial.rename(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
+    with writing(path):
+        try:
+            write_synced(partial, data.encode() if isinstance(data, str) else data)
+            partial.rename(path)
+        except BaseException:  # a signal too
+            partial.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+def append_whole(path: Path, text: str) -> None:
+    """Write text at the end of a file; an `OSError` leaves the file as it was."""
+    with writing(path), path.open("ab", buffering=0) as file:
+        size = file.tell()
+        try:
+            rest = memoryview(text.encode())
+            while rest:
+                rest = rest[file.write(rest) :]
+        except OSError:
+            file.truncate(size)
+            raise
 
 
 def replace_folder(partial: Path, folder: Path) -> None:

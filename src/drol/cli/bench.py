@@ -16,6 +16,7 @@ from drol.experiments.bench.bench import PARTS, bench
 from drol.experiments.bench.methods import CANDIDATES
 from drol.paper import published_times
 from drol.progress import Progress
+from drol.storage import write_whole
 from drol.tasks import DEFAULT_TASK
 
 PARTS_HELP = "start: memory and compile time; evaluation: steps; speed: updates and actions (default: all)"
@@ -47,7 +48,7 @@ def run(arguments: list[str]) -> int:
     with Progress("bench", "measurements") as progress:
         results = bench(**options, report=progress.show)
     if parsed.json:
-        parsed.json.write_text(json.dumps(results, indent=2) + "\n")
+        write_whole(parsed.json, json.dumps(results, indent=2) + "\n")
     if parsed.figure:
         from drol.experiments.bench.figure import bench_figure
         from drol.experiments.report.style import save_figure

@@ -36,10 +36,10 @@ def run(arguments: list[str]) -> int:
     )  # fmt: skip
     print("first, a moment of training that only clones, to see how near to the data that gets", flush=True)
     cloned = train(cloning, folder.with_name(f"{folder.name}-cloning"))
-    if not cloned.finished:
+    if cloned.stopped_by is not None:
         return conclude(cloned)
     trained = train(config, folder)
-    if not trained.finished:
+    if trained.stopped_by is not None:
         return conclude(trained)
     best = evaluate(trained, config.evaluation_episodes, BEST_OF)
     page = report(trained, beside=cloned)

@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -12,12 +13,13 @@ from drol.errors import InputError
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises `InputError` and answers an unknown flag with the nearest one."""
 
-    def __init__(self, prog: str, description: str, epilog: str | None = None):
+    def __init__(self, prog: str, description: str = "", epilog: str | None = None, add_help: bool = True):
         super().__init__(
             prog=f"drol {prog}",
             description=description,
             epilog=epilog,
             allow_abbrev=False,
+            add_help=add_help,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
 
@@ -25,6 +27,11 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{message} (`{self.prog} --help` explains)")
 
     def parse(self, arguments: list[str]) -> argparse.Namespace:
+        for argument in arguments:
+            if "\0" in argument:
+                self.error(f"{argument!r} has a NUL byte, which no name of a file can have")
+            if not argument or re.fullmatch("--[a-z-]+=", argument):
+                self.error(f"{argument or 'an argument'} is empty, perhaps by a variable that is not set")
         parsed, unknown = self.parse_known_args(arguments)
         for flag in unknown:
             known = [option for action in self._actions for option in action.option_strings]

@@ -1,13 +1,17 @@
 """`drol <command>`: find the command, run it, turn what went wrong into one line."""
 
+import contextlib
 import importlib
 import os
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import FrameType
 
 import drol
-from drol.errors import InputError, unknown_name
+from drol.errors import InputError, plain, unknown_name
+from drol.storage import describe_fault
 
 Commands = Mapping[str, tuple[str, str]]  # name -> the module whose `run` it is, what it does
 
@@ -50,22 +54,72 @@ first steps:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; return 0 for success, 2 for bad input, 1 for anything else that failed."""
+    """Run one command; return 0 for success, 2 for bad input, 128 + n after signal n, 1 for all else that failed."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments == ["--version"]:
         print(f"drol {drol.__version__}")
         return 0
+    with noted_signals() as noted:
+        try:
+            return dispatch(COMMANDS, import_modules(arguments), "drol", HELP)
+        except BaseException as error:
+            if noted:  # whatever a library made of it
+                return complain("interrupted", 128 + noted[0])
+            return answer(error)
+
+
+def answer(error: BaseException) -> int:
+    """Say in one line what went wrong and return the exit code; raise again what is a fault of ours."""
+    match error:
+        case InputError():
+            return complain(error, 2)
+        case BrokenPipeError():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        case OSError():
+            return complain(describe_fault(error), 1)
+        case KeyboardInterrupt():
+            return complain("interrupted", 128 + (error.args[0] if error.args else signal.SIGINT))
+        case MemoryError():
+            return complain(f"there is not enough memory ({error}); smaller networks or batches need less", 1)
+    raise error
+
+
+@contextlib.contextmanager
+def noted_signals() -> Iterator[list[int]]:
+    """Note the signals that ask for the end, and raise `KeyboardInterrupt`, so that everything is left tidy.
+
+    They are noted because NumPy, among others, turns a `KeyboardInterrupt` in its midst into an error of its own.
+    """
+    noted: list[int] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        noted.append(number)
+        raise KeyboardInterrupt(number)
+
+    with handled_by(note):
+        yield noted
+
+
+@contextlib.contextmanager
+def handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Handle the signals that ask for the end; those that are ignored stay so, as `nohup` wants it."""
+    previous = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            with contextlib.suppress(ValueError):  # signals are handled in the main thread only
+                previous[number] = signal.signal(number, handler)
     try:
-        return dispatch(COMMANDS, import_modules(arguments), "drol", HELP)
-    except InputError as error:
-        return complain(error, 2)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except OSError as error:
-        return complain(error, 1)
-    except KeyboardInterrupt:
-        return complain("interrupted", 130)
+        yield
+    finally:
+        for number, before in previous.items():
+            signal.signal(number, before)
+
+
+def leave(number: int, _: FrameType | None) -> None:
+    """End at once: in the midst of an import, an exception would surface as some error of the module."""
+    os.write(2, b"drol: error: interrupted\n")
+    os._exit(128 + number)
 
 
 def dispatch(commands: Commands, arguments: list[str], prefix: str, usage: str) -> int:
@@ -76,7 +130,9 @@ def dispatch(commands: Commands, arguments: list[str], prefix: str, usage: str) 
     name, *rest = arguments
     if name not in commands:
         raise unknown_name(f"command of `{prefix}`", name, commands, f"`{prefix} --help` lists them all")
-    return importlib.import_module(commands[name][0]).run(rest)
+    with handled_by(leave):
+        module = importlib.import_module(commands[name][0])
+    return module.run(rest)
 
 
 def import_modules(arguments: list[str]) -> list[str]:
@@ -106,7 +162,7 @@ def import_modules(arguments: list[str]) -> list[str]:
 
 def complain(message: object, code: int) -> int:
     """Print an error in one line and return the exit code."""
-    print(f"drol: error: {message}", file=sys.stderr)
+    print(f"drol: error: {plain(str(message))}", file=sys.stderr)
     return code
 
 

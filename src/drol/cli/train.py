@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import signal
 import sys
 from pathlib import Path
 
@@ -73,7 +72,7 @@ def make_parser(algorithm: str) -> Parser:
 
 def parse(arguments: list[str]) -> tuple[RunConfig, argparse.Namespace]:
     """Return the settings that a command line asks for; the algorithm is read first, because flags depend on it."""
-    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first = Parser("train", add_help=False)
     first.add_argument("--algorithm", default="drol")
     name = first.parse_known_args(arguments)[0].algorithm
     parsed = make_parser(name).parse(arguments)
@@ -100,12 +99,11 @@ def run(arguments: list[str]) -> int:
 
 def conclude(trained: Run) -> int:
     """Print how a run ended and return the exit code."""
-    if trained.stopped_by is not None and not trained.finished:
-        print(
-            f"stopped; the same command goes on from step {trained.step:,} of {trained.config.total_steps:,}, "
-            f"saved in {trained.path}"
-        )
-        return 128 + trained.stopped_by if trained.stopped_by == signal.SIGTERM else 130
+    if trained.stopped_by is not None:
+        rest = f"goes on from step {trained.step:,} of {trained.config.total_steps:,}"
+        rest = "makes the evaluations that are missing" if trained.finished else rest
+        print(f"stopped; the same command {rest}, saved in {trained.path}")
+        return 128 + trained.stopped_by
     scores = trained.scores
     if scores:
         print(f"score after {trained.step:,} updates: {' '.join(f'{score:.1f}' for score in scores)}")

@@ -1,11 +1,15 @@
 """One environment in a process of its own: whatever breaks in it is an answer, not the end of the run."""
 
+import atexit
 import contextlib
 import multiprocessing
+import multiprocessing.resource_tracker
 import pickle
+import signal
 import sys
 import time
 import types
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -14,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from drol.errors import InputError
-from drol.evaluation.worker import Broke, Picture, Render, Reset, Seen, Step, serve
+from drol.evaluation.worker import STOP_SIGNALS, Broke, Picture, Render, Reset, Seen, Step, serve
 
 PROCESS_NAME = "drol environment"
 GRACE_SECONDS = 1.0  # beyond the deadline: after Ctrl-Z and `fg` it has passed, and the answer needs only a moment
@@ -33,6 +37,20 @@ def without_main_module() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = main
+
+
+@contextlib.contextmanager
+def without_stop_signals() -> Iterator[None]:
+    """Block the signals that end a run in processes that start meanwhile, until they have said that they ignore them.
+
+    Else Ctrl-C in the moment in which a process starts would end it, with a traceback on the terminal.
+    """
+    multiprocessing.resource_tracker.ensure_running()  # else it starts meanwhile, and lifts the block again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def is_defined_in_main(make_environment: Callable[[], Any]) -> bool:
@@ -68,10 +86,11 @@ class EnvironmentProcess:
             arguments = (theirs, self.make_environment)
             process = self.context.Process(target=serve, args=arguments, name=PROCESS_NAME, daemon=True)
             hidden = contextlib.nullcontext() if is_defined_in_main(self.make_environment) else without_main_module()
-            with hidden:
+            with without_stop_signals(), hidden:
                 process.start()
             theirs.close()
             self.worker = (process, ours)
+            STARTED.add(self)
         return self.worker[1]
 
     def render(self) -> np.ndarray | Broke:
@@ -114,3 +133,13 @@ class EnvironmentProcess:
             process.kill()
             process.join()
         return process.exitcode
+
+
+STARTED: weakref.WeakSet[EnvironmentProcess] = weakref.WeakSet()
+
+
+@atexit.register
+def stop_all() -> None:
+    """End the processes that nobody stopped; Python itself would ask them by SIGTERM, which they ignore, and wait."""
+    for process in list(STARTED):
+        process.stop()

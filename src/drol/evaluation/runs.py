@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from drol.bounds import check_at_least
 from drol.errors import InputError
 from drol.evaluation.episodes import Evaluator
 from drol.evaluation.offline import DISCOUNT, UPDATES, OfflineEvaluator
@@ -129,8 +130,3 @@ def evaluate_offline(
             if on_row:
                 on_row(rows[-1])
     return rows
-
-
-def check_at_least(name: str, value: int, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise InputError(f"{name} is {value!r}; it must be a whole number of at least {least}")

@@ -1,5 +1,6 @@
 """Videos of episodes: each is played again, which gives the same episode, while the environment draws itself."""
 
+import io
 import math
 from pathlib import Path
 from typing import Any, Self
@@ -11,6 +12,7 @@ from drol.evaluation.environment_process import EnvironmentProcess
 from drol.evaluation.episodes import ROWS, draw_rows
 from drol.evaluation.worker import Broke, Reset, Step
 from drol.policy import Policy
+from drol.storage import write_whole
 from drol.tasks.base import Episode, Task
 
 MOST_FRAMES = 100
@@ -56,7 +58,9 @@ class Recorder:
                 frames.append(self.picture())
         path.parent.mkdir(exist_ok=True)
         first, *rest = (self.image.fromarray(frame) for frame in frames)
-        first.save(path, save_all=True, append_images=rest, duration=FRAME_MILLISECONDS, loop=0)
+        content = io.BytesIO()
+        first.save(content, "GIF", save_all=True, append_images=rest, duration=FRAME_MILLISECONDS, loop=0)
+        write_whole(path, content.getvalue())
 
     def picture(self) -> np.ndarray:
         """Return what the environment looks like now, [height, width, 3] of bytes."""

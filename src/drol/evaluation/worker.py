@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+# They ask a run to save and stop, and often reach every process of a terminal or a job; the main one decides.
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+
 
 class Reset(NamedTuple):
     """Start an episode."""
@@ -49,7 +52,8 @@ class Broke(NamedTuple):
 
 def serve(connection: Connection, make_environment: Callable[[], Any]) -> None:
     """Answer resets and steps until the other side closes the connection."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the main one decides when to stop
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     environment = None
     while True:
         try:
@@ -70,7 +74,10 @@ def serve(connection: Connection, make_environment: Callable[[], Any]) -> None:
         except Exception as error:
             environment = None
             answer = Broke(f"{type(error).__name__}: {error}")
-        connection.send(answer)
+        try:
+            connection.send(answer)
+        except OSError:  # nobody waits for it any more
+            return
 
 
 def render(environment: Any) -> np.ndarray:

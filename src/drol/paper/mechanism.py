@@ -7,6 +7,7 @@ much better winners are than other latents by the critic, and how often one step
 """
 
 import csv
+import io
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -27,6 +28,7 @@ from drol.experiments.results.collect import find_runs
 from drol.policy import Policy
 from drol.progress import Report
 from drol.runs.run import Run, open_run
+from drol.storage import write_whole
 
 ROUTING = ("drol", "drol-equation")  # methods that route
 STATES = 4096  # of the data, evenly spread, at which ownership is followed
@@ -194,12 +196,13 @@ def mean_hold(owners: Sequence[np.ndarray]) -> float:
 
 def write_mechanism(rows: Iterable[MechanismRow], path: Path) -> None:
     """Write rows as CSV."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(MechanismRow)], lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            values = asdict(row)
-            writer.writerow({name: f"{v:.6g}" if isinstance(v, float) else v for name, v in values.items()})
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [field.name for field in fields(MechanismRow)], lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        values = asdict(row)
+        writer.writerow({name: f"{v:.6g}" if isinstance(v, float) else v for name, v in values.items()})
+    write_whole(path, text.getvalue())
 
 
 def read_mechanism(path: Path) -> list[MechanismRow]:

@@ -1,5 +1,6 @@
 """A run's folder; the only code that knows the names of its files."""
 
+import io
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ import numpy as np
 from drol.checkpoints import finish_replacements, saved_steps, step_name
 from drol.errors import InputError
 from drol.runs.rows import AnyRow, EvaluationRow, MetricsRow, OfflineRow, OnlineEpisodeRow, Row, Rows
-from drol.storage import exclusive, write_whole
+from drol.storage import append_whole, exclusive, write_whole
 
 CONFIG, LOCK, REPORT = "config.json", ".lock", "report.html"
 METRICS, EVALUATIONS, ONLINE_EPISODES = "metrics.jsonl", "evaluations.jsonl", "online_episodes.jsonl"
@@ -119,8 +120,9 @@ class RunDirectory:
             path = self.path / name
             if path.exists():
                 write_whole(path, "".join(line(row) for row in read_rows(path, kind) if row.step <= step))
-        for partial in self.path.glob(".*.partial"):
-            partial.unlink(missing_ok=True)
+        for folder in (self.path, self.trajectories, self.figures):
+            for partial in folder.glob(".*.partial"):
+                partial.unlink(missing_ok=True)
         for folder in (self.checkpoints, self.policies):
             finish_replacements(folder)
             for saved in saved_steps(folder):
@@ -137,10 +139,9 @@ class RunDirectory:
         """Save the positions of every episode of one evaluation, for the pictures."""
         self.trajectories.mkdir(exist_ok=True)
         lengths = np.asarray([len(each) for each in positions])
-        partial = self.trajectories / ".partial"
-        with partial.open("wb") as file:
-            np.savez_compressed(file, positions=np.concatenate(positions).astype(np.float32), lengths=lengths)
-        partial.rename(self.trajectories / f"{step_name(step)}-seed{seed}.npz")
+        content = io.BytesIO()
+        np.savez_compressed(content, positions=np.concatenate(positions).astype(np.float32), lengths=lengths)
+        write_whole(self.trajectories / f"{step_name(step)}-seed{seed}.npz", content.getvalue())
 
     def read_trajectories(self, step: int, seed: int) -> list[np.ndarray] | None:
         """Return the positions of every episode of one evaluation; None if there are none."""
@@ -170,8 +171,7 @@ def line(row: Row) -> str:
 
 
 def append_row(path: Path, row: Row) -> None:
-    with path.open("a") as file:
-        file.write(line(row))
+    append_whole(path, line(row))
 
 
 def read_rows(path: Path, kind: type[AnyRow]) -> Rows[AnyRow]:

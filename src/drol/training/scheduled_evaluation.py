@@ -4,6 +4,7 @@ Every saved policy gets a row for each seed. The rows follow from the saved file
 off is made again by the next start, and it makes no difference to them whether training waited or went on.
 """
 
+import contextlib
 import functools
 import time
 from collections import Counter
@@ -14,7 +15,7 @@ import jax
 
 from drol.checkpoints import read_metadata, saved_steps, step_name
 from drol.data.standardisation import Standardisation
-from drol.evaluation.episodes import EnvironmentFailed, Evaluator
+from drol.evaluation.episodes import Cancelled, EnvironmentFailed, Evaluator
 from drol.evaluation.support import HeldOut, hold_out, offline_scores
 from drol.policy import Policy, load_policies, save_policies
 from drol.runs.config import RunConfig
@@ -48,6 +49,7 @@ class ScheduledEvaluation:
         self.config, self.directory, self.task, self.note = config, directory, task, note
         self.background, self.holds_up_training = Background(), not background
         self.newest = ""  # the newest score in words
+        self.cancelled = False
         self.evaluator = None
         if task.make_environment is not None:
             self.evaluator = Evaluator(
@@ -70,9 +72,14 @@ class ScheduledEvaluation:
         finally:
             self.stop()
 
-    def stop(self) -> None:
+    def cancel(self) -> None:
+        """Abandon what is under way or starts later, without a row; the next start of the run makes it again."""
+        self.cancelled = True
         if self.evaluator:
             self.evaluator.cancel()
+
+    def stop(self) -> None:
+        self.cancel()
         self.background.close()
         if self.evaluator:
             self.evaluator.stop()
@@ -108,7 +115,7 @@ class ScheduledEvaluation:
 
     def finish(self) -> None:
         """Wait for the last evaluation."""
-        if self.background.busy:
+        if self.background.busy and not self.cancelled:
             self.note("waiting for the last evaluation; if it is cut off, the same command makes it again")
         self.background.wait()
 
@@ -123,17 +130,24 @@ class ScheduledEvaluation:
         return [step for step in saved_steps(self.directory.policies) if rows[step] < len(self.config.seeds)]
 
     def evaluate(self, step: int) -> None:
-        """Write the rows that a step lacks and show the scores."""
+        """Write the rows that a step lacks and show the scores; one that is cancelled ends without."""
+        with contextlib.suppress(Cancelled):
+            self.write_rows(step)
+            self.show_scores(step)
+
+    def write_rows(self, step: int) -> None:
+        """Write the rows that a step lacks."""
         folder = self.directory.policies / step_name(step)
         policies = load_policies(folder, type(self.config.algorithm))
         validation = read_metadata(folder).get("validation") or [{}] * len(self.config.seeds)
         for seed in self.missing_seeds(step):
+            if self.cancelled:
+                raise Cancelled
             start = time.monotonic()
             found = self.play(step, policies[seed], seed) if self.evaluator else self.judge(step, policies[seed])
             seconds = round(time.monotonic() - start, 2)
             own = validation[self.config.seeds.index(seed)]
             self.directory.log_evaluation(EvaluationRow(step, seed, validation=own, seconds=seconds, **found))
-        self.show_scores(step)
 
     def play(self, step: int, policy: Policy, seed: int) -> dict[str, Any]:
         """Play the episodes of an evaluation."""

@@ -1,10 +1,12 @@
 """Requests to stop, honoured between two chunks of updates."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
+
+from drol.evaluation.worker import STOP_SIGNALS
 
 
 @dataclass
@@ -12,22 +14,34 @@ class StopRequest:
     """The signal that asked the run to end, if one did."""
 
     signal: int | None = None
+    answer: Callable[[], None] = lambda: None
+
+    def answer_with(self, call: Callable[[], None]) -> None:
+        """Call something as soon as a signal comes; now, if it has come."""
+        self.answer = call
+        if self.signal is not None:
+            call()
 
 
 @contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """Turn Ctrl-C and SIGTERM into a request that is honoured after the chunk; a second one ends at once."""
+    """Turn Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 into a request that is honoured after the chunk.
+
+    A second one ends at once. SIGHUP stays ignored where `nohup` asked for that.
+    """
     request = StopRequest()
     previous = {}
 
     def note(number: int, _: FrameType | None) -> None:
         if request.signal is not None:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(number)
         request.signal = number
+        request.answer()
 
     try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            previous[number] = signal.signal(number, note)
+        for number in STOP_SIGNALS:
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                previous[number] = signal.signal(number, note)
     except ValueError:  # not in the main thread, where signals cannot be handled
         pass
     try:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from drol.bounds import check_at_least
 from drol.errors import InputError
 from drol.evaluation.environment_process import refuse_inside_environment_process
 from drol.runs.config import GROWING, RunConfig, differences
@@ -34,8 +35,8 @@ def train(
         devices: Devices that share the seeds or, if they do not divide them, each batch; all if None.
 
     Returns:
-        The run: `run.policy()`, `run.scores`, `run.evaluations`, ... A signal (Ctrl-C, SIGTERM) saves and returns
-        early, with `run.stopped_by` set.
+        The run: `run.policy()`, `run.scores`, `run.evaluations`, ... A signal (Ctrl-C, SIGTERM, SIGHUP, SIGUSR1)
+        saves and returns early, with `run.stopped_by` set; an evaluation under way is made by the next call.
 
     Example:
         >>> import drol
@@ -45,6 +46,10 @@ def train(
         [100.0, 98.0, 100.0]
     """
     refuse_inside_environment_process()
+    if processes is not None:
+        check_at_least("processes", processes, 1)
+    if "\0" in str(path):
+        raise InputError(f"the run folder is {str(path)!r}; no name of a file can have a NUL byte")
     directory = RunDirectory(Path(path))
     check_same_run(directory, config)
     placement = place(len(config.seeds), config.algorithm.batch_size, devices)

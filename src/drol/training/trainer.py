@@ -141,6 +141,7 @@ class Trainer:
     def train(self, stop: StopRequest) -> None:
         """Train until the last step or a request to stop; everything that was done is saved then."""
         with self.progress, self.evaluation, self.interaction or nullcontext():
+            stop.answer_with(self.evaluation.cancel)
             if self.step == 0 and self.evaluation.missing_seeds(0):
                 self.save_policies()
             for step in self.evaluation.unfinished_steps():

@@ -14,7 +14,7 @@ from drol.data.store.layout import MANIFEST, SPLITS, array_path, dataset_folder
 from drol.data.store.manifest import write_manifest
 from drol.data.store.stored import read_checksums
 from drol.errors import InputError
-from drol.storage import exclusive, recover_folder, replace_folder, sync_folder
+from drol.storage import exclusive, recover_folder, replace_folder, sync_folder, writing
 
 
 class ArrayWriter:
@@ -84,7 +84,8 @@ class SplitWriter:
     def abandon(self) -> None:
         """Close the files as they are."""
         for writer in self.writers.values():
-            writer.file.close()
+            with contextlib.suppress(OSError):  # a full disk, which was said before
+                writer.file.close()
 
 
 class DatasetWriter:
@@ -152,8 +153,9 @@ class DatasetWriter:
         episode = self.episode + np.cumsum(last) - last
         self.episode += int(last.sum())
         held_out = np.isin(episode, [number for number in np.unique(episode).tolist() if self.is_held_out(number)])
-        for split, chosen in (("train", ~held_out), ("validation", held_out)):
-            self.splits[split].append({name: rows[name][chosen] for name in ROW_ARRAYS})
+        with writing(self.folder):
+            for split, chosen in (("train", ~held_out), ("validation", held_out)):
+                self.splits[split].append({name: rows[name][chosen] for name in ROW_ARRAYS})
 
     def is_held_out(self, episode: int) -> bool:
         """Return whether an episode is the one of its group that is held out.
@@ -171,11 +173,13 @@ class DatasetWriter:
         Args:
             about: The entries of the manifest that say what the data is and how it was understood.
         """
-        splits = {name: split.close() for name, split in self.splits.items()}
+        with writing(self.folder):
+            splits = {name: split.close() for name, split in self.splits.items()}
         if splits["train"] is None:
             raise InputError("there is not one transition; nothing was written")
         entries = {"name": self.name, **about, "held_out": [self.validation, self.seed], "splits": splits}
-        write_manifest(self.partial, entries)
+        with writing(self.folder):
+            write_manifest(self.partial, entries)
         self.check_free()
         replace_folder(self.partial, self.folder)
         return self.folder

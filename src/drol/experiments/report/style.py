@@ -10,6 +10,8 @@ from typing import Any, ParamSpec
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from drol.storage import write_whole
+
 INK, MUTED, GRID = "#1d2530", "#6b7685", "#e4e8ee"
 REACHED, MISSED, GOAL = "#0b7a75", "#d1495b", "#edae49"
 SERIES = ("#0b7a75", "#30638e", "#d1495b", "#edae49", "#6a4c93", "#8d6a9f", "#4f772d", "#bc4b51")
@@ -55,8 +57,10 @@ def styled(draw: Callable[Arguments, Figure]) -> Callable[Arguments, Figure]:
 
 def save_figure(figure: Figure, path: Path, dpi: int = 160) -> None:
     """Save a figure in our style; ticks and text are only made now."""
+    content = io.BytesIO()
     with figure_style():
-        figure.savefig(path, dpi=dpi)
+        figure.savefig(content, dpi=dpi, format=path.suffix.removeprefix(".") or None)
+    write_whole(path, content.getvalue())
 
 
 def svg_of(figure: Figure) -> str:

@@ -14,9 +14,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
+from drol.bounds import check_at_least
 from drol.errors import InputError
 from drol.paper.reproduce.plan import Plan, PlannedRun
 from drol.progress import Report
+from drol.storage import append_whole
 from drol.training.signals import stop_requests
 
 TIMINGS = "timings.jsonl"  # in the root: how long each run took, from which the cost of the others is told
@@ -59,6 +61,10 @@ class LocalExecutor:
 
     processes: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.processes is not None:
+            check_at_least("processes", self.processes, 1)
+
     def execute(self, jobs: Sequence[Job], on_finished: Callable[[Finished], None]) -> None:
         cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [*range(os.cpu_count() or 1)]
         count = min(self.processes or len(cores), len(jobs))
@@ -81,7 +87,7 @@ class LocalExecutor:
                 for each in running:
                     each.wait()
         if stop.signal is not None:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(stop.signal)
 
 
 class Running:
@@ -204,8 +210,7 @@ def append_timing(root: Path, run: PlannedRun, updates: int, seconds: float) -> 
     if updates > 0:
         candidates = run.changes.get("num_candidates")
         row = Timing(run.scale, run.task, run.method, candidates, len(run.seeds), updates, round(seconds, 1))
-        with (root / TIMINGS).open("a") as file:
-            file.write(json.dumps(asdict(row)) + "\n")
+        append_whole(root / TIMINGS, json.dumps(asdict(row)) + "\n")
 
 
 def read_timings(root: Path) -> list[Timing]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from drol.data.files.npz import read_npz
 from drol.errors import InputError
-from drol.storage import exclusive, sync_folder, write_whole
+from drol.storage import exclusive, sync_folder, write_whole, writing
 
 COLLECTION, LOCK, JOINING = "collection.json", ".lock", "joining"
 REQUIRED = ("observations", "actions", "terminals", "qpos", "qvel")
@@ -115,7 +115,7 @@ def write_joined(target: Path, parts: Sequence[Path]) -> None:
     first = read_npz(parts[0], REQUIRED, OPTIONAL)
     rows = sum(len(read_npz(part, ("terminals",))["terminals"]) for part in parts)
     try:
-        with target.open("wb") as file:
+        with writing(target), target.open("wb") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
                 for name, array in first.items():
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
