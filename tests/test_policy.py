@@ -1,3 +1,5 @@
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -5,7 +7,7 @@ import pytest
 from toys import OBSERVATION_SIZE, SPEC, TINY, random_state, random_tree, tiny_config, tiny_task
 
 from drol.algorithms import BC, IFQL
-from drol.checkpoints import ARRAYS, MANIFEST, read_metadata, save_tree
+from drol.checkpoints import ARRAYS, MANIFEST, manifest_digest, read_metadata, save_tree
 from drol.data.actions import ActionBox
 from drol.data.standardisation import Standardisation
 from drol.errors import InputError
@@ -220,3 +222,67 @@ def test_a_policy_is_loaded_from_the_folder_of_its_run_or_of_its_step(tmp_path):
         load_policy(path, step=1)
     with pytest.raises(InputError, match="is not a run folder"):
         load_policy(tmp_path / "nothing")
+
+
+FORGERIES = {
+    "a huge observation": ({"observation_shape": [10**12]}, "its observation_shape is [1000000000000]; it must be"),
+    "many dimensions": ({"observation_shape": [3] * 30}, "its observation_shape is"),
+    "a product that is huge": ({"observation_shape": [10**3, 10**3, 10**3]}, "its observation_shape is"),
+    "a negative size": ({"observation_shape": [-3]}, "its observation_shape is [-3]"),
+    "a text for a shape": ({"observation_shape": "3"}, "its observation_shape is '3'"),
+    "another shape than the arrays": ({"observation_shape": [4]}, "is expected"),
+    "no actions": ({"action_size": 0}, "its action_size is 0; it must be a whole number"),
+    "a text for a size": ({"action_size": "2"}, "its action_size is '2'"),
+    "truth for a size": ({"action_size": True}, "its action_size is True"),
+    "a number for seeds": ({"seeds": 5}, "its seeds is 5; it must be at most 64 different whole numbers"),
+    "no seeds": ({"seeds": []}, "its seeds is []"),
+    "seeds twice": ({"seeds": [1, 1, 1]}, "its seeds is [1, 1, 1]"),
+    "very many seeds": ({"seeds": list(range(10**5))}, "its seeds is [0, 1, 2"),
+    "a number for the algorithm": ({"algorithm": 5}, "its algorithm is 5; it must be the name of an algorithm"),
+    "an unknown algorithm": ({"algorithm": "os.system"}, "unknown algorithm 'os.system'"),
+    "a list for hyperparameters": ({"hyperparameters": [1]}, "its hyperparameters is [1]"),
+    "20,000 layers": ({"hyperparameters": {"hidden_sizes": [8] * 20_000}}, "hidden_sizes has 20,000 entries"),
+    "layers of 10^9": ({"hyperparameters": {"hidden_sizes": [10**9] * 2}}, "hidden_sizes is (1000000000, 1000000000)"),
+    "the widest layers": ({"hyperparameters": {"hidden_sizes": [65536] * 64}}, "of another structure"),
+    "a layer in a layer": ({"hyperparameters": {"hidden_sizes": [[8]]}}, "hidden_sizes is ([8],)"),
+    "a text for the box": ({"action_box": "ab"}, "its action_box is 'ab'; it must be the lowest and the highest value"),
+    "letters in the box": ({"action_box": [["a", "b"], ["c", "d"]]}, "its action_box is"),
+    "a box of other actions": ({"action_box": [[0.0], [1.0]]}, "its action_box is [[0.0], [1.0]]"),
+    "a box without an end": ({"action_box": [[0.0, 0.0], [1.0, float("inf")]]}, "are no box"),
+    "a box upside down": ({"action_box": [[1.0, 1.0], [0.0, 0.0]]}, "are no box"),
+}
+
+
+def forge(folder, metadata):
+    """Write other metadata with a right checksum."""
+    manifest = json.loads((folder / MANIFEST).read_text()) | {"metadata": metadata}
+    (folder / MANIFEST).write_text(json.dumps(manifest | {"manifest_sha256": manifest_digest(manifest)}))
+
+
+@pytest.mark.parametrize(("changes", "words"), FORGERIES.values(), ids=FORGERIES)
+def test_a_forged_policy_with_right_checksums_is_refused_before_anything_is_made_of_it(folder, changes, words):
+    forge(folder, read_metadata(folder) | changes)
+    message = refusal(Policy.load, folder)
+    assert message.startswith(f"the policy in {folder} cannot be used: ")
+    assert words in message
+    assert len(message) < 1000
+
+
+@pytest.mark.parametrize("metadata", [[], None, 5, "text", {}])
+def test_metadata_of_another_kind_are_refused(folder, metadata):
+    forge(folder, metadata)
+    assert "it has no observation_shape, so it is no policy" in refusal(Policy.load, folder)
+
+
+@pytest.mark.parametrize("wrong", [["a", "b", "c"], [1j, 0, 0], [None, 0.0, 0.0], [[1.0], [2.0, 3.0]]])
+def test_observations_that_are_no_numbers_are_refused(folder, wrong):
+    policy = Policy.load(folder, 0)
+    for call in (policy.act, policy.for_control()):
+        assert refusal(call, wrong).startswith("the observation is ")
+
+
+def test_what_is_too_large_for_a_network_is_refused_without_a_warning(folder):
+    policy = Policy.load(folder, 0)
+    for call in (policy.act, policy.for_control()):
+        assert "too large" in refusal(call, np.asarray([0.0, 1e300, 0.0]))
+    policy.act(np.asarray([1, 0, 1], np.uint8))

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from drol.errors import InputError
 
 LARGEST = 2.0**1000  # of any number; the next ones are infinite
-LONGEST = 256  # entries of a tuple: layers of a network, seeds of a run
+LONGEST = 64  # entries of a tuple: layers of a network, seeds of a run
 KINDS = {
     float: "a number",
     int: "a whole number",

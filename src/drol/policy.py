@@ -1,7 +1,9 @@
 """A trained policy: what acts, what it needs, and how it is saved."""
 
+from collections.abc import Callable
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,7 +13,8 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from drol.algorithms import Algorithm, algorithm_name, find_algorithm
-from drol.checkpoints import DamagedCheckpoint, load_tree, read_metadata, save_tree
+from drol.bounds import LONGEST
+from drol.checkpoints import ARRAYS, DamagedCheckpoint, load_tree, read_metadata, save_tree
 from drol.data.actions import ActionBox
 from drol.data.standardisation import Standardisation
 from drol.errors import InputError
@@ -47,7 +50,7 @@ class Policy(eqx.Module):
             (2,)
         """
         shape = self.standardisation.mean.shape
-        values = check_observation(np.asarray(observation), shape, batch=True)
+        values = check_observation(observation, shape, batch=True)
         single = values.shape == shape
         values = values[None] if single else values
         keys = jax.random.split(check_seed(seed), len(values))
@@ -117,7 +120,7 @@ class ControlPolicy:
 
     def __call__(self, observation: ArrayLike) -> np.ndarray:
         """Return the action [action] for an observation, in the units of the data."""
-        values = check_observation(np.asarray(observation), self.shape)
+        values = check_observation(observation, self.shape)
         action = self.compiled(values, np.uint32(self.step))
         self.step += 1
         return from_unit(np.asarray(action), self.action_box)
@@ -128,12 +131,20 @@ def from_unit(action: np.ndarray, box: ActionBox | None) -> np.ndarray:
     return action if box is None else box.from_unit(action).astype(np.float32)
 
 
-def check_observation(values: np.ndarray, shape: tuple[int, ...], batch: bool = False) -> np.ndarray:
+def check_observation(observation: ArrayLike, shape: tuple[int, ...], batch: bool = False) -> np.ndarray:
     """Return an observation [*shape], or a batch of them, as float32; refuse other shapes and what is not finite."""
+    try:
+        values = np.asarray(observation)
+    except ValueError as error:  # lists of different lengths
+        raise InputError(f"the observation is no array ({error}); this policy takes shape {list(shape)}") from error
     if values.shape != shape and not (batch and values.shape[1:] == shape and values.ndim == len(shape) + 1):
         several = ", or a batch of such" if batch else ""
         raise InputError(f"the observation has shape {list(values.shape)}; this policy takes {list(shape)}{several}")
-    values = values.astype(np.float32)
+    if values.dtype != np.float32:
+        if values.dtype.kind not in "fiub":
+            raise InputError(f"the observation is of type {values.dtype}; every value must be a number")
+        with np.errstate(over="ignore"):  # what is too large becomes infinite
+            values = values.astype(np.float32)
     if not np.isfinite(values).all():
         raise InputError("the observation has values that are NaN, infinite or too large; every value must be finite")
     return values
@@ -183,24 +194,74 @@ def load_policies(folder: Path, algorithm: type[Algorithm] | None = None) -> dic
         algorithm: The class of their algorithm, where that is neither built in nor registered.
     """
     try:
-        metadata = read_metadata(folder)
-        spec = Spec(tuple(metadata["observation_shape"]), metadata["action_size"])
-        built = (algorithm or find_algorithm(metadata["algorithm"])).from_dict(metadata["hyperparameters"])
-        seeds = tuple(metadata["seeds"])
+        saved = read_description(folder, algorithm)
 
         def skeleton(key: Array) -> Any:
-            return jax.vmap(lambda key: built.init(key, spec).policy)(jax.random.split(key, len(seeds)))
+            networks = jax.vmap(lambda key: saved.algorithm.init(key, saved.spec).policy)
+            return networks(jax.random.split(key, len(saved.seeds))), Standardisation.identity(saved.spec)
 
-        like = (jax.eval_shape(skeleton, jax.random.key(0)), Standardisation.identity(spec))
-        networks, standardisation = load_tree(folder, like)
-        box = ActionBox(*map(tuple, metadata["action_box"])) if metadata.get("action_box") else None
-    except KeyError as error:
-        raise InputError(f"{folder} does not hold a policy; it lacks {error}") from error
-    except DamagedCheckpoint as error:
+        networks, standardisation = load_tree(folder, jax.eval_shape(skeleton, jax.random.key(0)))
+    except (DamagedCheckpoint, InputError) as error:
         raise InputError(
             f"the policy in {folder} cannot be used: {error}; remove that folder to go on without it"
         ) from error
     return {
-        seed: Policy(built, jax.tree.map(lambda leaf, i=index: leaf[i], networks), standardisation, box)
-        for index, seed in enumerate(seeds)
+        seed: Policy(saved.algorithm, jax.tree.map(lambda leaf, i=i: leaf[i], networks), standardisation, saved.box)
+        for i, seed in enumerate(saved.seeds)
     }
+
+
+class Description(NamedTuple):
+    """What saved policies are, apart from their arrays."""
+
+    algorithm: Algorithm
+    spec: Spec
+    seeds: tuple[int, ...]
+    box: ActionBox | None
+
+
+def read_description(folder: Path, algorithm: type[Algorithm] | None) -> Description:
+    """Read what saved policies are; refuse what `save_policies` cannot have written, before anything of it is used.
+
+    A checksum tells damage, not malice. No size can be larger than the file of the arrays, so none is made that is.
+    """
+    metadata = read_metadata(folder)
+    try:
+        most = (folder / ARRAYS).stat().st_size
+    except OSError as error:
+        raise DamagedCheckpoint(f"{ARRAYS} cannot be read ({error.strerror})") from error
+
+    def entry(name: str, words: str, right: Callable[[Any], bool]) -> Any:
+        if not isinstance(metadata, dict) or name not in metadata:
+            raise InputError(f"it has no {name}, so it is no policy")
+        if not right(metadata[name]):
+            shown = repr(metadata[name])
+            raise InputError(f"its {name} is {shown if len(shown) < 80 else f'{shown[:80]}...'}; it must be {words}")
+        return metadata[name]
+
+    def is_count(value: Any) -> bool:
+        return type(value) is int and 1 <= value <= most
+
+    def is_shape(value: Any) -> bool:
+        return isinstance(value, list) and len(value) in (1, 3) and all(map(is_count, value)) and is_count(prod(value))
+
+    def are_seeds(value: Any) -> bool:
+        whole = isinstance(value, list) and all(type(each) is int and 0 <= each < 2**32 for each in value)
+        return whole and 1 <= len(value) == len(set(value)) <= LONGEST
+
+    def is_box(value: Any) -> bool:
+        sides = value if isinstance(value, list) and len(value) == 2 else [None]
+        return not value or all(
+            isinstance(side, list) and len(side) == size and all(type(each) in (int, float) for each in side)
+            for side in sides
+        )
+
+    shape = entry("observation_shape", "the size of vectors or the three of images, as in its arrays", is_shape)
+    size = entry("action_size", "a whole number, as in its arrays", is_count)
+    seeds = entry("seeds", f"at most {LONGEST} different whole numbers", are_seeds)
+    name = entry("algorithm", "the name of an algorithm", lambda value: isinstance(value, str))
+    settings = entry("hyperparameters", "a value for each name", lambda value: isinstance(value, dict))
+    metadata.setdefault("action_box", None)
+    box = entry("action_box", f"the lowest and the highest value of {size} dimensions", is_box)
+    built = (algorithm or find_algorithm(name)).from_dict(settings)
+    return Description(built, Spec(tuple(shape), size), tuple(seeds), ActionBox(*map(tuple, box)) if box else None)

@@ -3,6 +3,7 @@
 import errno
 import functools
 import itertools
+import os
 import signal
 import threading
 import time
@@ -17,7 +18,7 @@ from toys import tiny_config, tiny_task
 from drol import checkpoints, storage
 from drol.checkpoints import ARRAYS, saved_steps, step_name
 from drol.errors import InputError
-from drol.evaluation.episodes import Evaluator
+from drol.evaluation.episodes import Cancelled, Evaluator
 from drol.runs import directory
 from drol.runs.directory import RunDirectory
 from drol.training.scheduled_evaluation import ScheduledEvaluation
@@ -196,31 +197,44 @@ def test_an_error_of_the_training_waits_for_the_evaluation_and_comes_first(tmp_p
     assert "an evaluation failed too: no more room" in capsys.readouterr().err
 
 
-def test_sigterm_saves_a_checkpoint_first_and_then_waits_for_the_evaluation(whole, tmp_path, monkeypatch, capsys):
-    saved, advance, save, evaluate = threading.Event(), Trainer.advance, Trainer.save, ScheduledEvaluation.evaluate
+@pytest.mark.parametrize(
+    ("kind", "background", "step"),
+    [("offline", False, 6), ("offline", True, 6), ("online", True, 5), ("last", False, 12)],
+)
+def test_a_signal_in_an_evaluation_does_not_wait_for_its_end(
+    whole, tmp_path, monkeypatch, capsys, kind, background, step
+):
+    """The environment of this evaluation hangs; its time would be up after two minutes."""
+    path, play, changes = tmp_path / "run", ScheduledEvaluation.play, ONLINE if kind == "online" else {}
+    expected = whole
+    if kind == "online":
+        expected = tmp_path / "expected"
+        run(expected, background=False, **changes)
 
-    def evaluate_after_the_checkpoint(self, step):
-        assert saved.wait(60)
-        evaluate(self, step)
-
-    def advance_and_ask_to_stop(self, *arguments):
-        advance(self, *arguments)
-        signal.raise_signal(signal.SIGTERM)
-
-    def save_and_note(self):
-        save(self)
-        saved.set()
+    def hang(self, at, policy, seed):
+        if (at, seed) == (step, 7):  # the row of seed 0 is written by then
+            self.evaluator.run = lambda *_: wait_until_cancelled(self.evaluator)
+            os.kill(os.getpid(), signal.SIGUSR1)  # this is not the main thread, which handles it
+        return play(self, at, policy, seed)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ScheduledEvaluation, "evaluate", evaluate_after_the_checkpoint)
-        patch.setattr(Trainer, "advance", advance_and_ask_to_stop)
-        patch.setattr(Trainer, "save", save_and_note)
-        outcome = run(tmp_path / "run", quiet=False)
-    assert (outcome.step, outcome.stopped_by) == (1, signal.SIGTERM)
-    assert [row.step for row in outcome.evaluations] == [0, 0]
-    assert "if it is cut off, the same command makes it again" in capsys.readouterr().err
-    run(tmp_path / "run")
-    assert_same_run(tmp_path / "run", whole)
+        patch.setattr(ScheduledEvaluation, "play", hang)
+        outcome = run(path, background=background, quiet=False, **changes)
+    assert outcome.stopped_by == signal.SIGUSR1
+    rows = [(row.step, row.seed) for row in outcome.evaluations]
+    assert (step, 0) in rows
+    assert (step, 7) not in rows
+    assert saved_steps(path / "checkpoints")[-1] == outcome.step >= step
+    assert "waiting for the last evaluation" not in capsys.readouterr().err
+    run(path, background=not background, **changes)
+    assert_same_run(path, expected)
+
+
+def wait_until_cancelled(evaluator):
+    deadline = time.monotonic() + 60
+    while not evaluator.cancelled and time.monotonic() < deadline:
+        time.sleep(0.01)
+    raise Cancelled
 
 
 def test_an_interrupt_does_not_wait_for_an_environment_that_hangs(whole, tmp_path, monkeypatch):
