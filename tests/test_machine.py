@@ -1,11 +1,22 @@
 import os
+import resource
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drol.machine import ALIGNMENT, aligned, available_cores, bytes_in_words, free_memory, group_memory
+from drol.machine import (
+    ALIGNMENT,
+    JAX_ADDRESSES,
+    address_space,
+    aligned,
+    available_cores,
+    bytes_in_words,
+    free_memory,
+    group_memory,
+    leaves_room,
+)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +41,25 @@ def test_the_limits_of_a_job_and_of_all_around_it_are_seen(tmp_path, line, top, 
 def test_the_free_memory_is_known_on_linux():
     free = free_memory()
     assert free is None or 0 <= free < 2**60
+
+
+def test_a_limit_of_the_address_space_counts_and_so_does_jax_before_it_is_there(monkeypatch):
+    def limit(count):
+        monkeypatch.setattr(resource, "getrlimit", lambda _: (count, count))
+
+    limit(resource.RLIM_INFINITY)
+    assert address_space() == []
+    limit(10**15)
+    assert 10**14 < address_space()[0] <= 10**15 - JAX_ADDRESSES
+    limit(JAX_ADDRESSES // 2)
+    assert free_memory() == 0
+
+
+def test_data_in_memory_must_leave_room_for_training():
+    assert leaves_room(10**9, None)
+    assert leaves_room(10**9, 4 * 10**9)
+    assert not leaves_room(10**9, 3 * 10**9)
+    assert not leaves_room(0, 10**9)
 
 
 def test_at_least_one_core_is_available():

@@ -3,11 +3,16 @@
 import contextlib
 import math
 import os
+import resource
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+PROGRAM_BYTES = 600_000_000  # that jax takes to compile the programs of a run and to keep them
+EVALUATION_BYTES = 550_000_000  # that an evaluation by data alone takes for a moment
+DATA_COPIES = 2.2  # of data in memory: the arrays, the standardised ones, and what is made on the way
+JAX_ADDRESSES = 1_600_000_000  # bytes of addresses that a process with jax and its threads has, most of them unused
 ALIGNMENT = 64  # bytes; jax on a CPU takes over an array that is aligned so without copying it
 
 
@@ -34,7 +39,23 @@ def free_memory() -> int | None:
     except (OSError, ValueError):
         pass
     amounts += group_memory(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
+    amounts += address_space()
     return max(0, min(amounts)) if amounts else None
+
+
+def leaves_room(nbytes: int, free: int | None) -> bool:
+    """Return whether data of so many bytes, in memory, leave enough of what is free to train on them."""
+    return free is None or DATA_COPIES * nbytes + PROGRAM_BYTES + EVALUATION_BYTES <= free
+
+
+def address_space() -> list[int]:
+    """Return what `ulimit -v` leaves beside jax, which counts before it is there; the list is empty without a limit."""
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    try:
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (OSError, ValueError):
+        used = 0
+    return [] if most == resource.RLIM_INFINITY else [most - max(used, JAX_ADDRESSES)]
 
 
 def group_memory(membership: Path, root: Path) -> list[int]:

@@ -32,7 +32,7 @@ def test_an_imported_dataset_is_a_task_without_an_environment(stored):
 
 def test_what_does_not_fit_in_memory_stays_on_disk(stored, monkeypatch):
     in_memory = load_task("files/mine").train
-    monkeypatch.setattr(files, "free_memory", lambda: 1000)
+    monkeypatch.setattr(files, "free_memory", lambda: 10**9)  # the data fit, the training beside them would not
     train = load_task("files/mine").train
     assert isinstance(train, OnDiskDataset)
     assert train.fingerprint() == in_memory.fingerprint()

@@ -9,7 +9,7 @@ import numpy as np
 from drol.data.store.layout import MANIFEST, data_root, dataset_names
 from drol.data.store.stored import StoredDataset
 from drol.errors import InputError
-from drol.machine import free_memory
+from drol.machine import free_memory, leaves_room
 from drol.tasks.source import DatasetEntry, TaskSource
 
 if TYPE_CHECKING:
@@ -76,12 +76,11 @@ def describe_dataset(name: str) -> DatasetEntry:
 
 
 def read_split(stored: StoredDataset, split: str) -> "Transitions":
-    """Load a split, every byte checked; one that would take half of the free memory stays on disk."""
+    """Load a split, every byte checked; data that would leave too little memory to train stay on disk."""
     from drol.data.dataset import Dataset  # here, so that listing tasks does not wait for jax
     from drol.data.on_disk import OnDiskDataset
 
-    free = free_memory()
-    if free is not None and stored.nbytes(split) > free // 2:
+    if not leaves_room(sum(stored.nbytes(each) for each in stored.splits), free_memory()):
         return OnDiskDataset.open(stored, split)
     stored.verify(split)
     rows: dict[str, Any] = {name: np.asarray(array) for name, array in stored.arrays(split).items()}

@@ -9,6 +9,7 @@ from drol.runs.config import GROWING, RunConfig, differences
 from drol.runs.directory import RunDirectory
 from drol.runs.run import Run
 from drol.tasks.base import Task
+from drol.training.memory import check_memory
 from drol.training.placement import place
 from drol.training.signals import stop_requests
 from drol.training.trainer import Trainer
@@ -58,6 +59,7 @@ def train(
     elif task.name != config.task:
         raise InputError(f"the task is {task.name!r} and the settings are for {config.task!r}; both must be the same")
     task = config.prepare(task)
+    check_memory(config, task, placement)
     with directory.locked(), stop_requests() as stop:
         trainer = Trainer(config, directory, task, placement, processes, quiet, background_evaluation)
         trainer.resume()
