@@ -1,7 +1,10 @@
 """Files and folders are whole or not there, whatever happens while they are written."""
 
+import contextlib
+import errno
 import multiprocessing
 import os
+import resource
 import stat
 import subprocess
 import sys
@@ -10,7 +13,16 @@ from pathlib import Path
 import pytest
 
 from drol.errors import InputError
-from drol.storage import exclusive, recover_folder, replace_folder, sync_folder, write_synced, write_whole
+from drol.storage import (
+    append_whole,
+    describe_fault,
+    exclusive,
+    recover_folder,
+    replace_folder,
+    sync_folder,
+    write_synced,
+    write_whole,
+)
 
 
 def content(folder):
@@ -55,6 +67,46 @@ def test_an_error_leaves_the_old_content(tmp_path, monkeypatch, owner, name):
         write_whole(path, "new")
     monkeypatch.undo()
     assert content(tmp_path) == {"file": "old"}
+
+
+@contextlib.contextmanager
+def largest_file(count):
+    """Let no file grow beyond so many bytes, as a disk that is full there."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (count, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("write", [write_whole, append_whole])
+def test_a_disk_that_is_full_leaves_the_old_content_and_is_named_with_what_to_do(tmp_path, write):
+    path = tmp_path / "file"
+    write(path, "old\n")
+    with largest_file(5000), pytest.raises(OSError, match="File too large") as caught:
+        write(path, "new\n" * 2000)
+    assert (caught.value.errno, caught.value.filename) == (errno.EFBIG, str(path))
+    assert describe_fault(caught.value).startswith(f"{path} cannot be written (File too large); allow larger files")
+    assert content(tmp_path) == {"file": "old\n"}
+    write(path, "new\n")
+    assert path.read_text() == ("new\n" if write is write_whole else "old\nnew\n")
+
+
+def test_an_interrupt_leaves_no_partial_file(tmp_path, monkeypatch):
+    def interrupt(descriptor):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "file", "new")
+    assert content(tmp_path) == {}
+
+
+def test_other_errors_of_the_system_keep_their_words(tmp_path):
+    with pytest.raises(OSError, match="No such file") as caught:
+        write_whole(tmp_path / "absent" / "file", "new")
+    assert describe_fault(caught.value) == str(caught.value)
 
 
 def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):

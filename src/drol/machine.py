@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-PROGRAM_BYTES = 600_000_000  # that jax takes to compile the programs of a run and to keep them
+PROGRAM_BYTES = 700_000_000  # that jax takes to compile the programs of a run and to keep them
 EVALUATION_BYTES = 550_000_000  # that an evaluation by data alone takes for a moment
 DATA_COPIES = 2.2  # of data in memory: the arrays, the standardised ones, and what is made on the way
 JAX_ADDRESSES = 1_600_000_000  # bytes of addresses that a process with jax and its threads has, most of them unused

@@ -1,10 +1,15 @@
 """The command line as a person meets it: help at once, every mistake one line."""
 
+import errno
+import os
+import signal
 import subprocess
 import sys
+import types
 
 import pytest
 
+from drol.cli import main as command_line
 from drol.cli.main import COMMANDS, main
 
 
@@ -36,6 +41,24 @@ MISTAKES = {
     "no candidates": (["train", "--num-candidates", "0"], "num_candidates is 0; it must be from 1 to"),
     "half a candidate": (["train", "--num-candidates", "2.5"], "--num-candidates: '2.5' is not a whole number"),
     "a discount above 1": (["train", "--discount", "1.5"], "discount is 1.5; it must be from 0 to 1"),
+    "an enormous batch": (["train", "--batch-size", "1000000000"], "batch_size is 1000000000; it must be from 1 to"),
+    "enormous layers": (
+        ["train", "--hidden-sizes", "1000000", "1000000"],
+        "hidden_sizes is (1000000, 1000000); it must",
+    ),
+    "too many layers": (
+        ["train", "--hidden-sizes", *["8"] * 65],
+        "hidden_sizes has 65 entries; it must have at most 64",
+    ),
+    "more steps than ever": (["train", "--steps", str(10**30)], "it must be from 1 to 1,000,000,000,000"),
+    "no processes": (["train", "--processes", "-1"], "processes is -1; it must be a whole number of at least 1"),
+    "no processes for a plan": (["paper", "run", "table1", "--processes", "-1"], "processes is -1; it must be a whole"),
+    "no processes to collect": (["data", "collect", "cube-single-play-v0", "--processes", "-1"], "processes is -1;"),
+    "a flag without its value": (["train", "--algorithm"], "argument --algorithm: expected one argument"),
+    "a name with line breaks": (["train", "files/x\ny"], "unknown task 'files/x\\ny'"),
+    "a name that no file has": (["train", "--out", "x\0y"], "'x\\x00y' has a NUL byte"),
+    "a variable that is not set": (["train", "--dataset", ""], "an argument is empty, perhaps by a variable"),
+    "an empty value": (["train", "--out="], "--out= is empty, perhaps by a variable"),
     "an infinite rate": (["train", "--learning-rate", "inf"], "learning_rate is inf; it must be from 0 to 1"),
     "no module to import": (["train", "--import"], "--import needs the name of a module"),
     "a module that is not there": (["train", "--import", "no_such"], "there is no module 'no_such' here or installed"),
@@ -93,3 +116,95 @@ def test_every_command_explains_itself(capsys):
             code = stop.code
         assert code == 0
         assert capsys.readouterr().out.startswith("usage: drol ")
+
+
+def run_as(monkeypatch, function):
+    """Let `drol train` be a function."""
+    module = types.ModuleType("fake_command")
+    module.run = function
+    monkeypatch.setitem(sys.modules, "fake_command", module)
+    monkeypatch.setattr(command_line, "COMMANDS", {"train": ("fake_command", "")})
+    return main(["train"])
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGUSR1, 138)]
+)
+def test_a_signal_is_one_line_whatever_a_library_makes_of_it(monkeypatch, capsys, number, code):
+    tidied = []
+
+    def run(_):
+        try:
+            signal.raise_signal(number)
+        except KeyboardInterrupt:
+            raise ValueError("could not convert string '0' to float64 at row 7863") from None
+        finally:
+            tidied.append(True)
+
+    before = signal.getsignal(number)
+    assert run_as(monkeypatch, run) == code
+    assert capsys.readouterr().err == "drol: error: interrupted\n"
+    assert tidied == [True]
+    assert signal.getsignal(number) is before
+
+
+def test_a_signal_that_is_ignored_stays_so(monkeypatch):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert run_as(monkeypatch, lambda _: signal.raise_signal(signal.SIGHUP) or 0) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+IMPORTED = """
+import os, signal, sys
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+sys.meta_path.insert(0, Interrupt())
+from drol.cli.main import main
+sys.exit(main(["train"]))
+"""
+
+
+@pytest.mark.parametrize("module", ["numpy._core.multiarray", "jaxlib.xla_client"])
+def test_ctrl_c_during_the_imports_is_one_line(module):
+    line = [sys.executable, "-c", IMPORTED, module]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "drol: error: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "make room"),
+        (errno.EDQUOT, "quota"),
+        (errno.EFBIG, "ulimit -f"),
+        (errno.EROFS, "choose a folder"),
+    ],
+)
+def test_a_fault_of_the_disk_is_a_line_with_the_path_and_what_to_do(monkeypatch, capsys, number, advice):
+    def run(_):
+        raise OSError(number, os.strerror(number), "runs/x\n/policies")
+
+    assert run_as(monkeypatch, run) == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"drol: error: runs/x /policies cannot be written ({os.strerror(number)}); ")
+    assert advice in printed
+    assert printed.count("\n") == 1
+
+
+def test_memory_that_is_used_up_is_one_line_and_a_fault_of_ours_is_not_hidden(monkeypatch, capsys):
+    def run(_):
+        raise MemoryError("Unable to allocate 3.6 TiB")
+
+    assert run_as(monkeypatch, run) == 1
+    assert "there is not enough memory (Unable to allocate 3.6 TiB)" in capsys.readouterr().err
+
+    def fail(_):
+        raise KeyError("ours")
+
+    with pytest.raises(KeyError):
+        run_as(monkeypatch, fail)

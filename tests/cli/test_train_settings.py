@@ -76,7 +76,7 @@ def test_notes_are_lines_on_stderr_before_training(capsys, monkeypatch, tmp_path
     def stop(*arguments, **options):
         raise Stop
 
-    monkeypatch.setattr(RunConfig, "load_task", lambda config: None)
+    monkeypatch.setattr(command, "prepare_run", lambda *_: (None, None, None))
     monkeypatch.setattr(command, "train", stop)
     task = "antsoccer-arena-navigate-singletask-v0"
     with pytest.raises(Stop):

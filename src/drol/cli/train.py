@@ -13,10 +13,9 @@ from drol.evaluation.episodes import EnvironmentFailed
 from drol.paper.presets import LAPTOP, ONLINE, PRESETS, notes_on, settings
 from drol.paper.scales import SHRUNK
 from drol.runs.config import RunConfig
-from drol.runs.directory import RunDirectory
 from drol.runs.run import Run
 from drol.tasks import DEFAULT_TASK
-from drol.training.train import check_same_run, train
+from drol.training.train import prepare_run, train
 from drol.training.trainer import Diverged
 
 EPILOG = """examples:
@@ -85,8 +84,7 @@ def run(arguments: list[str]) -> int:
     config, parsed = parse(arguments)
     keep_compiled_programs()
     folder = parsed.out or Path("runs") / config.folder_name()
-    check_same_run(RunDirectory(folder), config)
-    task = config.load_task()
+    _, task, _ = prepare_run(config, folder, None, parsed.processes, parsed.devices)
     for note in notes_on(config, parsed.preset):
         print(f"drol: note: {note}", file=sys.stderr)  # only now, so that a mistake is answered with one line
     options = (parsed.processes, parsed.quiet, parsed.background_evaluation, parsed.devices)

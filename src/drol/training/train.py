@@ -10,7 +10,7 @@ from drol.runs.directory import RunDirectory
 from drol.runs.run import Run
 from drol.tasks.base import Task
 from drol.training.memory import check_memory
-from drol.training.placement import place
+from drol.training.placement import Placement, place
 from drol.training.signals import stop_requests
 from drol.training.trainer import Trainer
 
@@ -46,6 +46,18 @@ def train(
         >>> run.scores  # doctest: +SKIP
         [100.0, 98.0, 100.0]
     """
+    directory, task, placement = prepare_run(config, path, task, processes, devices)
+    with directory.locked(), stop_requests() as stop:
+        trainer = Trainer(config, directory, task, placement, processes, quiet, background_evaluation)
+        trainer.resume()
+        trainer.train(stop)
+    return Run(directory, config, task, stop.signal)
+
+
+def prepare_run(
+    config: RunConfig, path: Path | str, task: Task | None, processes: int | None, devices: int | None
+) -> tuple[RunDirectory, Task, Placement]:
+    """Return the folder, the task and the place of a run; refuse what `train` cannot use, before anything is written."""
     refuse_inside_environment_process()
     if processes is not None:
         check_at_least("processes", processes, 1)
@@ -60,11 +72,7 @@ def train(
         raise InputError(f"the task is {task.name!r} and the settings are for {config.task!r}; both must be the same")
     task = config.prepare(task)
     check_memory(config, task, placement)
-    with directory.locked(), stop_requests() as stop:
-        trainer = Trainer(config, directory, task, placement, processes, quiet, background_evaluation)
-        trainer.resume()
-        trainer.train(stop)
-    return Run(directory, config, task, stop.signal)
+    return directory, task, placement
 
 
 def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
