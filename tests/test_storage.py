@@ -1,16 +1,15 @@
 """Files and folders are whole or not there, whatever happens while they are written."""
 
-import contextlib
 import errno
 import multiprocessing
 import os
-import resource
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from full_disk import largest_file
 
 from drol.errors import InputError
 from drol.storage import (
@@ -67,17 +66,6 @@ def test_an_error_leaves_the_old_content(tmp_path, monkeypatch, owner, name):
         write_whole(path, "new")
     monkeypatch.undo()
     assert content(tmp_path) == {"file": "old"}
-
-
-@contextlib.contextmanager
-def largest_file(count):
-    """Let no file grow beyond so many bytes, as a disk that is full there."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (count, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("write", [write_whole, append_whole])

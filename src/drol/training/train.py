@@ -57,7 +57,7 @@ def train(
 def prepare_run(
     config: RunConfig, path: Path | str, task: Task | None, processes: int | None, devices: int | None
 ) -> tuple[RunDirectory, Task, Placement]:
-    """Return the folder, the task and the place of a run; refuse what `train` cannot use, before anything is written."""
+    """Return the folder, the task and the place of a run; refuse what cannot be used, before anything is written."""
     refuse_inside_environment_process()
     if processes is not None:
         check_at_least("processes", processes, 1)

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from full_disk import largest_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from step_files import ABOUT, write_dataset
@@ -150,3 +151,14 @@ def test_what_is_written_about_a_dataset_must_be_complete(tmp_path):
         with pytest.raises(InputError, match="lacks or should not have 'ends'"):
             writer.publish({name: value for name, value in ABOUT.items() if name != "ends"})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_disk_that_is_full_is_named_and_leaves_what_was_there(tmp_path, exists):
+    if exists:
+        write(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    with largest_file(10_000), pytest.raises(OSError, match="File too large") as caught:
+        write(tmp_path, (1000, 1000), replace=exists)
+    assert caught.value.filename == str(tmp_path / "mine")
+    assert sorted(tmp_path.rglob("*")) == before

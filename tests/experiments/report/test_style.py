@@ -3,6 +3,7 @@ import sys
 
 import matplotlib as mpl
 import pytest
+from full_disk import largest_file
 from matplotlib.figure import Figure
 
 from drol.experiments.report.style import MUTED, STYLE, figure_style, save_figure, styled, svg_of, thousands
@@ -63,3 +64,12 @@ def test_a_saved_figure_has_the_style_and_is_the_same_each_time(tmp_path):
 
 def test_numbers_of_ticks_are_short():
     assert [thousands(value) for value in (0, 500, 20_000, 1_500_000)] == ["0", "500", "20k", "1.5M"]
+
+
+def test_a_figure_that_does_not_fit_on_the_disk_leaves_the_old_one(tmp_path):
+    path = tmp_path / "figure.png"
+    path.write_text("old")
+    with largest_file(1000), pytest.raises(OSError, match="File too large") as caught:
+        save_figure(a_figure(), path)
+    assert caught.value.filename == str(path)
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("figure.png", "old")]
