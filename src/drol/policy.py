@@ -20,6 +20,8 @@ from drol.data.standardisation import Standardisation
 from drol.errors import InputError
 from drol.types import Spec
 
+LARGEST = float(np.finfo(np.float32).max)  # number that a network can be given
+
 
 class Policy(eqx.Module):
     """Acts on observations as the environment or the robot gives them.
@@ -140,14 +142,11 @@ def check_observation(observation: ArrayLike, shape: tuple[int, ...], batch: boo
     if values.shape != shape and not (batch and values.shape[1:] == shape and values.ndim == len(shape) + 1):
         several = ", or a batch of such" if batch else ""
         raise InputError(f"the observation has shape {list(values.shape)}; this policy takes {list(shape)}{several}")
-    if values.dtype != np.float32:
-        if values.dtype.kind not in "fiub":
-            raise InputError(f"the observation is of type {values.dtype}; every value must be a number")
-        with np.errstate(over="ignore"):  # what is too large becomes infinite
-            values = values.astype(np.float32)
-    if not np.isfinite(values).all():
+    if values.dtype.kind not in "fiub":
+        raise InputError(f"the observation is of type {values.dtype}; every value must be a number")
+    if not np.abs(values).max(initial=0) <= LARGEST:  # so NaN is refused, too
         raise InputError("the observation has values that are NaN, infinite or too large; every value must be finite")
-    return values
+    return values.astype(np.float32)
 
 
 def check_seed(seed: int) -> Array:
@@ -201,7 +200,7 @@ def load_policies(folder: Path, algorithm: type[Algorithm] | None = None) -> dic
             return networks(jax.random.split(key, len(saved.seeds))), Standardisation.identity(saved.spec)
 
         networks, standardisation = load_tree(folder, jax.eval_shape(skeleton, jax.random.key(0)))
-    except (DamagedCheckpoint, InputError) as error:
+    except DamagedCheckpoint as error:
         raise InputError(
             f"the policy in {folder} cannot be used: {error}; remove that folder to go on without it"
         ) from error
@@ -233,10 +232,11 @@ def read_description(folder: Path, algorithm: type[Algorithm] | None) -> Descrip
 
     def entry(name: str, words: str, right: Callable[[Any], bool]) -> Any:
         if not isinstance(metadata, dict) or name not in metadata:
-            raise InputError(f"it has no {name}, so it is no policy")
+            raise DamagedCheckpoint(f"it has no {name}, so it is no policy")
         if not right(metadata[name]):
             shown = repr(metadata[name])
-            raise InputError(f"its {name} is {shown if len(shown) < 80 else f'{shown[:80]}...'}; it must be {words}")
+            shown = shown if len(shown) < 80 else f"{shown[:80]}..."
+            raise DamagedCheckpoint(f"its {name} is {shown}; it must be {words}")
         return metadata[name]
 
     def is_count(value: Any) -> bool:
@@ -263,5 +263,9 @@ def read_description(folder: Path, algorithm: type[Algorithm] | None) -> Descrip
     settings = entry("hyperparameters", "a value for each name", lambda value: isinstance(value, dict))
     metadata.setdefault("action_box", None)
     box = entry("action_box", f"the lowest and the highest value of {size} dimensions", is_box)
-    built = (algorithm or find_algorithm(name)).from_dict(settings)
-    return Description(built, Spec(tuple(shape), size), tuple(seeds), ActionBox(*map(tuple, box)) if box else None)
+    kind = algorithm or find_algorithm(name)
+    try:
+        built, sides = kind.from_dict(settings), ActionBox(*map(tuple, box)) if box else None
+    except InputError as error:
+        raise DamagedCheckpoint(str(error)) from error
+    return Description(built, Spec(tuple(shape), size), tuple(seeds), sides)
