@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import types
 
 import pytest
@@ -146,6 +147,21 @@ def test_a_signal_is_one_line_whatever_a_library_makes_of_it(monkeypatch, capsys
     assert capsys.readouterr().err == "drol: error: interrupted\n"
     assert tidied == [True]
     assert signal.getsignal(number) is before
+
+
+def test_a_signal_in_a_place_where_nothing_can_be_raised_comes_again(monkeypatch, capsys):
+    class Removed:
+        def __del__(self):
+            signal.raise_signal(signal.SIGTERM)
+
+    def run(_):
+        Removed()
+        time.sleep(60)
+
+    hook = sys.unraisablehook
+    assert run_as(monkeypatch, run) == 143
+    assert capsys.readouterr().err == "drol: error: interrupted\n"
+    assert sys.unraisablehook is hook
 
 
 def test_a_signal_that_is_ignored_stays_so(monkeypatch):

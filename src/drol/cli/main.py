@@ -5,6 +5,7 @@ import importlib
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
@@ -79,7 +80,7 @@ def answer(error: BaseException) -> int:
         case OSError():
             return complain(describe_fault(error), 1)
         case KeyboardInterrupt():
-            return complain("interrupted", 128 + (error.args[0] if error.args else signal.SIGINT))
+            return complain("interrupted", 128 + signal_of(error))
         case MemoryError():
             return complain(f"there is not enough memory ({error}); smaller networks or batches need less", 1)
     raise error
@@ -89,16 +90,33 @@ def answer(error: BaseException) -> int:
 def noted_signals() -> Iterator[list[int]]:
     """Note the signals that ask for the end, and raise `KeyboardInterrupt`, so that everything is left tidy.
 
-    They are noted because NumPy, among others, turns a `KeyboardInterrupt` in its midst into an error of its own.
+    They are noted because NumPy, among others, turns a `KeyboardInterrupt` in its midst into an error of its own. One
+    that is raised where nothing can be raised, such as in the callbacks of jax for the garbage collector, comes again.
     """
     noted: list[int] = []
+    hook = sys.unraisablehook
 
     def note(number: int, _: FrameType | None) -> None:
         noted.append(number)
         raise KeyboardInterrupt(number)
 
+    def come_again(ignored: "sys.UnraisableHookArgs") -> None:
+        if isinstance(ignored.exc_value, KeyboardInterrupt):
+            threading.Timer(0.05, os.kill, (os.getpid(), signal_of(ignored.exc_value))).start()
+        else:
+            hook(ignored)
+
     with handled_by(note):
-        yield noted
+        sys.unraisablehook = come_again
+        try:
+            yield noted
+        finally:
+            sys.unraisablehook = hook
+
+
+def signal_of(interrupt: KeyboardInterrupt) -> int:
+    """Return the signal that raised an interrupt."""
+    return interrupt.args[0] if interrupt.args else signal.SIGINT
 
 
 @contextlib.contextmanager
