@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import pytest
 
 from drol.cli.main import main
-from drol.cli.train import parse
+from drol.cli.train import conclude, parse
 from drol.errors import InputError
 
 NETWORKS = ["--hidden-sizes", "16", "16", "--batch-size", "32", "--num-candidates", "2"]
@@ -126,3 +127,19 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     assert "the same command goes on from step" in printed
     assert "Traceback" not in errors
     assert any((out / "checkpoints").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("finished", "words"),
+    [(False, "goes on from step 5 of 10"), (True, "makes the evaluations that are missing")],
+)
+def test_a_run_that_a_signal_stopped_says_what_is_left_and_returns_its_number(capsys, finished, words):
+    stopped = types.SimpleNamespace(
+        stopped_by=signal.SIGUSR1,
+        finished=finished,
+        step=5,
+        config=types.SimpleNamespace(total_steps=10),
+        path="runs/x",
+    )
+    assert conclude(stopped) == 128 + signal.SIGUSR1
+    assert capsys.readouterr().out == f"stopped; the same command {words}, saved in runs/x\n"
