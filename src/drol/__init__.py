@@ -13,11 +13,13 @@ if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same 
         FAWAC,
         FBRAC,
         FQL,
+        GFP,
         IFQL,
         IQL,
         SORL,
         Algorithm,
         DeFlow,
+        DriftQL,
         DROLEquation,
         ReBRAC,
         register_algorithm,
@@ -45,8 +47,8 @@ __version__ = "0.1.0"
 # Where the public names live. A name is imported when it is first used, so that `drol --help` does not wait for jax.
 MODULES = {
     "drol.algorithms": (
-        "ALGORITHMS", "Algorithm", "BC", "DROL", "DROLEquation", "DeFlow", "FAWAC", "FBRAC", "FQL", "IFQL", "IQL",
-        "ReBRAC", "SORL", "register_algorithm",
+        "ALGORITHMS", "Algorithm", "BC", "DROL", "DROLEquation", "DeFlow", "DriftQL", "FAWAC", "FBRAC", "FQL",
+        "GFP", "IFQL", "IQL", "ReBRAC", "SORL", "register_algorithm",
     ),
     "drol.algorithms.base": ("hyperparameter",),
     "drol.data.dataset": ("Dataset",),
