@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same 
     from drol.experiments.compare.compare import compare
     from drol.experiments.report import report
     from drol.experiments.results.collect import collect_results
+    from drol.export.export import export_policy
     from drol.paper.presets import settings
     from drol.policy import Policy
     from drol.runs.config import RunConfig
@@ -58,6 +59,7 @@ MODULES = {
     "drol.experiments.compare.compare": ("compare",),
     "drol.experiments.report": ("report",),
     "drol.experiments.results.collect": ("collect_results",),
+    "drol.export.export": ("export_policy",),
     "drol.paper.presets": ("settings",),
     "drol.policy": ("Policy",),
     "drol.runs.config": ("RunConfig",),
