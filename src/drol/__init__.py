@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same 
     from drol.data.store.episode_writer import EpisodeWriter
     from drol.errors import InputError
     from drol.evaluation.runs import evaluate, evaluate_offline
+    from drol.experiments.choose import choose
     from drol.experiments.compare.compare import compare
     from drol.experiments.report import report
     from drol.experiments.results.collect import collect_results
@@ -56,6 +57,7 @@ MODULES = {
     "drol.data.store.episode_writer": ("EpisodeWriter",),
     "drol.errors": ("InputError",),
     "drol.evaluation.runs": ("evaluate", "evaluate_offline"),
+    "drol.experiments.choose": ("choose",),
     "drol.experiments.compare.compare": ("compare",),
     "drol.experiments.report": ("report",),
     "drol.experiments.results.collect": ("collect_results",),
