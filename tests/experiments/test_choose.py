@@ -60,7 +60,7 @@ def test_only_the_last_steps(tmp_path):
 
 def test_what_cannot_be_ranked_is_one_line(tmp_path):
     with pytest.raises(
-        InputError, match="nothing is known of the policies in .*; play episodes with `drol evaluate RUN`"
+        InputError, match=r"nothing is known of the policies in .*; play episodes with `drol evaluate RUN`"
     ):
         choose([made_run(tmp_path / "a")])
     other = made_run(tmp_path / "b", {6: 1}, task="other")

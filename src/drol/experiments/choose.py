@@ -17,7 +17,7 @@ TRUST = {
     SCORE: "episodes in the simulator, judged by the score that they had; the interval is that of the episodes alone",
     OFFLINE: (
         "the lower end of fitted-Q evaluation, by data alone. In the one study that was made (16 policies in a maze) "
-        "it ordered checkpoints of IQL perfectly and those of DROL hardly better than chance, and trained DROL policies "
+        "it ordered checkpoints of IQL perfectly and those of DROL hardly better than chance; trained DROL policies "
         "were worth 9 to 54 points less than it said, the more the more of their actions lay outside the support"
     ),
 }
