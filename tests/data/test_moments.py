@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from step_files import refusal
 
 from drol.data.moments import Moments, observation_moments

@@ -1,7 +1,6 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
 from step_files import refusal
 
 from drol.data.moments import observation_moments

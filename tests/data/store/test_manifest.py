@@ -50,7 +50,7 @@ FORGED = {
     ("action_high",): ("ab", [1.0, 1.0, 1.0], [None, None]),
     ("actions_scaled",): (1, "yes", None),
     ("ends",): (1, "maybe", None, []),
-    ("fields",): ([], {"observation": "o"}, {"action": 1, "observation": "o"}, {"action": "a", "observation": "o", "x": "x"}),
+    ("fields",): ([], {"observation": "o"}, {"action": 1, "observation": "o"}, dict.fromkeys("oax", "o")),
     ("counts",): ([], {}, 5),
     ("counts", "steps"): (-1, "1", 1.5, True, 10**30),
     ("counts", "not_finite"): ([], {"reward": "x"}, {"reward": -1}),
@@ -77,7 +77,9 @@ def changed(content, path, value):
     return content | {path[0]: changed(content[path[0]], path[1:], value)}
 
 
-@pytest.mark.parametrize(("path", "value"), CASES, ids=[f"{'.'.join(path)} {str(value)[:20]!a}" for path, value in CASES])
+@pytest.mark.parametrize(
+    ("path", "value"), CASES, ids=[f"{'.'.join(path)} {str(value)[:20]!a}" for path, value in CASES]
+)
 def test_a_forged_entry_with_the_right_checksum_is_refused(stored, tmp_path, path, value):
     (tmp_path / MANIFEST).write_text(signed(changed(stored.manifest, path, value)))
     message = refusal(read_manifest, tmp_path)

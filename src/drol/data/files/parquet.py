@@ -46,6 +46,10 @@ class ParquetFile(StepFile):
                 parts = {name: self.to_array(name, batch.column(name)) for name in self.columns}
                 done += batch.num_rows
                 yield join_fields(parts, self.chosen), done / max(1, self.steps)
+        if done != self.steps:
+            raise InputError(
+                f"{self.path} holds {done:,} steps where it declares {self.steps:,}; fetch or write it again"
+            )
 
     def to_array(self, name: str, column: Any) -> np.ndarray:
         """Return a column as [steps] or [steps, ...]; a missing number is NaN."""

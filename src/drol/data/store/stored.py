@@ -11,7 +11,7 @@ import numpy as np
 
 from drol.data.actions import ActionBox
 from drol.data.files.npy import Header, read_header
-from drol.data.rows import ROW_ARRAYS, Arrays, Fingerprint
+from drol.data.rows import ROW_ARRAYS, Arrays, Fingerprint, are_finished
 from drol.data.store.layout import SPLITS, array_path, data_root, dataset_folder, dataset_names, open_plain
 from drol.data.store.manifest import read_manifest
 from drol.errors import InputError, unknown_name
@@ -105,7 +105,7 @@ class StoredDataset:
             except (OSError, ValueError) as error:
                 raise InputError(f"{path} cannot be used ({error}); import the dataset again") from error
         last, expected = arrays["last"].view(np.uint8), self.manifest["splits"][split]["episodes"]
-        if last.max() > 1 or last[-1] != 1 or np.count_nonzero(last) != expected:
+        if last.max() > 1 or np.count_nonzero(last) != expected or not are_finished(arrays):
             path = array_path(self.folder, split, "last")
             raise InputError(f"{path} does not mark the ends of {expected} episodes; import the dataset again")
         return arrays
