@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -122,7 +123,7 @@ def text(folder: Path) -> tuple[Attempt, list[bytes]]:
         columns = [name.strip() for name in header]
 
         def number(name: str, cell: str) -> float:
-            is_flag = name in ("terminals", "timeouts", "dones")
+            is_flag = re.match("term|time|trunc|end|done", name)
             return flags.get(cell.strip().lower(), float("nan")) if is_flag else float(cell)
 
         return {name: np.asarray([number(name, line[columns.index(name)]) for line in lines]) for name in names}
@@ -152,7 +153,8 @@ def read_steps(path: Path, reference: Callable[[Sequence[str]], Mapping[str, np.
         for field, names in file.chosen.items():
             found = np.concatenate([block[field] for block in blocks])
             wanted = np.concatenate([expected[name].reshape(len(found), -1) for name in names], -1)
-            np.testing.assert_array_equal(found.reshape(wanted.shape).astype(float), wanted.astype(float))
+            with np.errstate(invalid="ignore"):  # to cast a NaN of some kinds makes NumPy warn
+                np.testing.assert_array_equal(found.reshape(wanted.shape).astype(float), wanted.astype(float))
     audit = audit_files([path])
     assert str(audit).replace("\n", "").isprintable()
     if not audit.problems:

@@ -76,6 +76,8 @@ def test_what_is_no_text_is_refused(path):
     assert "is not text in UTF-8" in refusal(read, path)
     path.write_bytes(HEADER.encode() + b"1,0,0,0,0\n\xff")
     assert "is not text in UTF-8" in refusal(read, path)
+    path.write_bytes(HEADER.encode() + b"1,0,0,0,TRUE\0")
+    assert "has a null among its letters" in refusal(read, path)
 
 
 def test_ctrl_c_is_not_an_error_of_the_file(path):

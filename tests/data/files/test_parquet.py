@@ -130,6 +130,22 @@ def test_a_changed_number_is_found_where_pages_have_sums(path):
     assert "CRC" in refusal(read, path)
 
 
+def test_a_page_that_claims_to_be_huge_takes_no_memory(path):
+    """The header of the first page: kind, size unpacked, size packed, checksum; then a structure."""
+    columns = {"observation": [1.5, 2.5], "action": [0.5, 0.25]}
+    options = {"write_page_checksum": True, "use_dictionary": False, "compression": "none"}
+    pyarrow.parquet.write_table(pyarrow.table(columns), path, **options)
+    content = path.read_bytes()
+    size = content[7]
+    assert content[4:11] == bytes([0x15, 0, 0x15, size, 0x15, size, 0x15])
+    assert (size < 0x80, content[16]) == (True, 0x1C)  # numbers of one byte and of five
+    huge = bytes([0x15, 0, 0x15, size | 0x80, 0x80, 0, 0x15, 0xFE, 0xFF, 0xFF, 0xFF, 0x0F, 0x2C])  # 2 GB, no checksum
+    path.write_bytes(content[:4] + huge + content[17:])
+    allocated = pyarrow.default_memory_pool().max_memory()
+    assert "2147483647" in refusal(read, path)
+    assert pyarrow.default_memory_pool().max_memory() < max(allocated, 1 << 25)
+
+
 def test_without_pyarrow_the_extra_is_named(monkeypatch, path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     message = refusal(ParquetFile, path, {})

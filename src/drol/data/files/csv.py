@@ -39,6 +39,8 @@ class CSVFile(StepFile):
                     raise InputError(
                         f"{self.path} has a line of more than {LONGEST_LINE} letters; it is no CSV of steps"
                     )
+                if "\0" in line:  # NumPy would drop it at the end of a text
+                    raise InputError(f"{self.path} has a null among its letters; it is damaged or no text")
                 yield line
         except UnicodeDecodeError as error:
             raise InputError(f"{self.path} is not text in UTF-8 ({error.reason}); save it as a CSV file") from error

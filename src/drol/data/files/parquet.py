@@ -81,7 +81,10 @@ class ParquetFile(StepFile):
 
 
 class OpenParquet:
-    """A Parquet file that is read through a small buffer; whatever is wrong with it becomes an `InputError`."""
+    """A Parquet file; whatever is wrong with it becomes an `InputError`.
+
+    It is mapped into memory, so that a page that claims to be larger than the file takes no memory.
+    """
 
     def __init__(self, path: Path):
         self.path = path
@@ -90,7 +93,7 @@ class OpenParquet:
     def __enter__(self) -> Any:
         try:
             self.file = self.parquet.ParquetFile(
-                self.path, buffer_size=1 << 20, pre_buffer=False, page_checksum_verification=True
+                self.path, memory_map=True, pre_buffer=False, page_checksum_verification=True
             )
         except (self.pyarrow.ArrowException, OSError, ValueError) as error:
             raise self.refusal(error) from error
