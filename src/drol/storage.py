@@ -71,6 +71,25 @@ def recover_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
+def exclusive(path: Path, refusal: str) -> Iterator[int]:
+    """Hold a lock file, or a folder, for this process alone; raise `InputError(refusal)` if another process has it.
+
+    Yields the descriptor; a file is open for reading and writing, as network file systems want it for such a lock.
+    """
+    access = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
+    descriptor = os.open(path, access | os.O_NOFOLLOW, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise InputError(refusal) from error
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
 def cleaned_up_after_signals() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end the program as they do, but only after everything inside has cleaned up.
 
@@ -95,22 +114,3 @@ def cleaned_up_after_signals() -> Iterator[None]:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def exclusive(path: Path, refusal: str) -> Iterator[int]:
-    """Hold a lock file, or a folder, for this process alone; raise `InputError(refusal)` if another process has it.
-
-    Yields the descriptor; a file is open for reading and writing, as network file systems want it for such a lock.
-    """
-    access = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
-    descriptor = os.open(path, access | os.O_NOFOLLOW, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        raise InputError(refusal) from error
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

@@ -97,7 +97,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path} cannot be read ({error}); {ADVICE}") from error
     if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
         raise InputError(f"{path} is not the manifest of a dataset; {ADVICE}")
-    if manifest["format"] is True or manifest["format"] != FORMAT:
+    if manifest["format"] != FORMAT:
         raise InputError(f"{path} has format {manifest['format']}; this version reads {FORMAT}, so import it again")
     check_manifest(path, manifest)
     if manifest["sha256"] != digest(manifest):
