@@ -224,11 +224,10 @@ def dataset(folder: Path) -> tuple[Attempt, list[bytes]]:
 def trained_run(folder: Path) -> Path:
     """The folder of a run of two updates."""
     import drol
+    from drol.algorithms.bc import BC
 
     data = drol.Dataset.from_arrays(*STEPS.values())
-    config = drol.RunConfig(
-        algorithm=drol.find_algorithm("bc")(hidden_sizes=(4,), batch_size=4), task="toy", steps=2, log_interval=1
-    )
+    config = drol.RunConfig(algorithm=BC(hidden_sizes=(4,), batch_size=4), task="toy", steps=2, log_interval=1)
     drol.train(config, folder / "run", drol.task_from(data, "toy"), quiet=True)
     return folder / "run"
 
