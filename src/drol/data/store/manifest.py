@@ -118,15 +118,19 @@ def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
         raise InputError(f"{path} has the fields {reprlib.repr(sorted(fields))}; {ADVICE}")
     check_entries(path, manifest["splits"], dict.fromkeys(SPLITS, Kind("entries by name, or null", lambda _: True)))
     for name, split in manifest["splits"].items():
-        if split is None and name != "train":
-            continue
-        check_entries(path, split, SPLIT_ENTRIES)
-        check_entries(path, split["sha256"], dict.fromkeys(ROW_ARRAYS, CHECKSUM))
-        if not 0 < split["episodes"] <= split["transitions"] == split["rows"] - split["episodes"]:
-            raise InputError(
-                f"{path} has {split['rows']} rows as {split['episodes']} episodes of {split['transitions']} "
-                f"transitions in {name!r}; {ADVICE}"
-            )
+        if split is not None or name == "train":
+            check_split(path, name, split)
+
+
+def check_split(path: Path, name: str, split: Any) -> None:
+    """Raise `InputError` unless what a manifest says of a split is complete and adds up."""
+    check_entries(path, split, SPLIT_ENTRIES)
+    check_entries(path, split["sha256"], dict.fromkeys(ROW_ARRAYS, CHECKSUM))
+    rows, episodes, transitions = (split[each] for each in ("rows", "episodes", "transitions"))
+    if not 0 < episodes <= transitions == rows - episodes:
+        raise InputError(
+            f"{path} has {rows} rows as {episodes} episodes of {transitions} transitions in {name!r}; {ADVICE}"
+        )
 
 
 def check_entries(path: Path, content: Any, entries: Mapping[str, Kind]) -> None:
