@@ -78,6 +78,7 @@ class Counter:
 
 def fuzz(reader: str, seconds: float, seed: int, counts: Path, faults: Path) -> None:
     """Try files on one reader until the time is over; atheris ends the process by itself."""
+    stop = time.monotonic() + seconds
     guided = importlib.util.find_spec("atheris") is not None
     warnings.simplefilter("error")
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as name:
@@ -92,12 +93,16 @@ def fuzz(reader: str, seconds: float, seed: int, counts: Path, faults: Path) -> 
         for content in seeds:
             attempt(content)  # the good files must be read
         if not guided:
-            return mutate(counter, seeds, seconds, seed)
+            return mutate(counter, seeds, stop, seed)
         corpus = folder / "corpus"
         corpus.mkdir()
         for number, content in enumerate(seeds):
             (corpus / str(number)).write_bytes(content)
-        flags = [f"-max_total_time={round(seconds)}", f"-timeout={LONGEST_SECONDS}", f"-seed={seed + 1}"]
+        flags = [
+            f"-max_total_time={max(1, round(stop - time.monotonic()))}",
+            f"-timeout={LONGEST_SECONDS}",
+            f"-seed={seed + 1}",
+        ]
         flags += [f"-artifact_prefix={faults}/{reader}-", f"-max_len={2 * max(map(len, seeds))}", "-verbosity=0"]
         flags += ["-rss_limit_mb=4096", "-len_control=0", "-mutate_depth=1"]
 
@@ -129,9 +134,9 @@ def change(content: bytes, generator: random.Random) -> bytes:
     return bytes(data)
 
 
-def mutate(counter: Counter, seeds: list[bytes], seconds: float, seed: int) -> None:
+def mutate(counter: Counter, seeds: list[bytes], stop: float, seed: int) -> None:
     """Try changed good files until the time is over."""
-    generator, stop = random.Random(seed), time.monotonic() + seconds
+    generator = random.Random(seed)
     while time.monotonic() < stop:
         signal.alarm(LONGEST_SECONDS)
         counter(change(generator.choice(seeds), generator))
