@@ -58,6 +58,16 @@ def bomb(path):
             file.writestr(f"{name}.npy", header.getvalue() + bytes(1000) if name == "observations" else data.getvalue())
 
 
+def damaged_header(path):
+    """An archive whose checksums are right; the header of an array has lost a bracket."""
+    write_npz(path, flat_steps())
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content.replace(b")", b" ", 1) if name == "rewards.npy" else content)
+
+
 def ragged_lists(path):
     columns = {"observation": [[1.0, 2.0], [1.0]], "action": [0.5, 0.5], "reward": [0.0, 0.0], "terminal": [0, 1]}
     pyarrow.parquet.write_table(pyarrow.table(columns | {"timeout": [0, 0]}), path)
@@ -84,6 +94,7 @@ HEADER = "observation_0,action_0,reward,terminal,timeout\n"  # the other faults 
 FILES = {
     "pickles in npz": ("data.npz", pickled, "'observations' holds pickled Python objects"),
     "a zip bomb": ("data.npz", bomb, "'observations' declares"),
+    "a damaged header": ("data.npz", damaged_header, "the array 'rewards' has a damaged header"),
     "one array": ("data.npy", lambda path: np.save(path, np.zeros(3)), "is not imported: such files can run code"),
     "a pickle": ("data.pkl", lambda path: path.write_bytes(b"\x80\x04."), "is not imported: such files can run code"),
     "no npz": ("data.npz", lambda path: path.write_bytes(b"PK\x03\x04" + bytes(50)), "truncated or damaged"),
