@@ -1,5 +1,7 @@
 """The same steps in every format that can be imported, datasets on disk, and the refusals of both."""
 
+import dataclasses
+
 import h5py
 import numpy as np
 import pyarrow
@@ -7,6 +9,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import strategies as st
 
+from drol.data.files.options import Counts
 from drol.data.store.stored import StoredDataset
 from drol.data.store.writer import DatasetWriter
 from drol.errors import InputError
@@ -17,8 +20,8 @@ ABOUT = {
     "action_high": [1.0, 1.0],
     "actions_scaled": False,
     "ends": "flags",
-    "fields": {},
-    "counts": {},
+    "fields": {"observation": "observations", "action": "actions"},
+    "counts": dataclasses.asdict(Counts()),
     "files": [],
 }
 

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from drol.errors import plain
+
 # What long work calls while it goes on: how much is done, how much there is (None: unknown), and what is done now.
 Report = Callable[[float, float | None, str], None]
 
@@ -96,11 +98,11 @@ class Progress:
             parts.append(f"{self.rate / self.scale:,.{0 if self.rate >= 10 * self.scale else 1}f}/s")
             if self.total is not None:
                 parts.append(f"{duration((self.total - self.done) / self.rate)} left")
-        return ", ".join([*parts, what] if what else parts)
+        return ", ".join([*parts, plain(what)] if what else parts)  # names of files are in it
 
     def count(self, number: float) -> str:
         return f"{number:,.0f}" if self.scale == 1 else f"{number / self.scale:,.1f}"
 
     def note(self, text: str) -> None:
         """Print a line that stays."""
-        self.console.print(text, markup=False)
+        self.console.print("\n".join(map(plain, text.split("\n"))), markup=False)

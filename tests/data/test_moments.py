@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from step_files import refusal
 
-from drol.data.moments import Moments
+from drol.data.moments import Moments, observation_moments
 
 
 @settings(deadline=None, max_examples=50)
@@ -43,3 +44,26 @@ def test_nothing_has_no_moments():
     moments.add(np.zeros((0, 3)))
     assert moments.count == 0
     assert moments.mean.tolist() == moments.deviation.tolist() == []
+
+
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e19, 1e30, 1e37])
+def test_observations_of_any_size_have_finite_moments(size):
+    """In float32 the square of 1e20 is infinite, and what is divided by infinity is zero."""
+    values = (size * np.random.default_rng(0).normal(size=(1000, 2))).astype(np.float32)
+    mean, deviation = observation_moments(values)
+    assert mean.dtype == deviation.dtype == np.float32
+    np.testing.assert_allclose(mean, values.mean(0, np.float64), rtol=1e-5)
+    np.testing.assert_allclose(deviation, values.std(0, np.float64), rtol=1e-6)
+
+
+def test_a_dimension_too_wide_for_its_mean_is_named():
+    values = np.zeros((10, 3), np.float32)
+    values[:, 1] = [-3e38] * 9 + [3e38]
+    message = refusal(observation_moments, values)
+    assert message.startswith("observation dimension 1 reaches from -3e+38 to 3e+38, too far from its mean")
+
+
+def test_dimensions_that_hardly_change_are_named():
+    moments = Moments()
+    moments.add(np.array([[1.0, 0.0, 0.0], [1.0, 1e-8, 1e-3]]))
+    assert (moments.constant, moments.tiny, moments.too_wide) == ([0], [1], [])

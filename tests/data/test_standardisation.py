@@ -1,7 +1,9 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from step_files import refusal
 
+from drol.data.moments import observation_moments
 from drol.data.standardisation import Standardisation
 from drol.types import Spec
 
@@ -35,3 +37,19 @@ def test_moments_of_numpy_and_of_jax_give_the_same():
 def test_the_identity_changes_nothing(shape):
     observation = jnp.asarray(np.random.default_rng(0).normal(size=(5, *shape)), jnp.float32)
     np.testing.assert_array_equal(Standardisation.identity(Spec(shape, 1))(observation), observation)
+
+
+def test_huge_observations_are_standardised_and_not_made_zeros():
+    values = (1e30 * np.random.default_rng(0).normal(size=(1000, 3))).astype(np.float32)
+    found = Standardisation.from_moments(*observation_moments(values))
+    scaled = np.asarray(found(jnp.asarray(values)))
+    np.testing.assert_allclose(scaled.mean(0), 0, atol=1e-5)
+    np.testing.assert_allclose(scaled.std(0), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-10, 1e300])
+def test_a_scale_that_float32_cannot_give_is_refused_by_dimension(scale):
+    message = refusal(Standardisation.from_moments, np.zeros(2), np.float32([1, 1e30]), scale)
+    number = 1 if scale < 1 else 0
+    assert message.startswith(f"observation dimension {number} has the deviation ")
+    assert "--observation-scale" in message

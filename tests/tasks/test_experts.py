@@ -96,6 +96,9 @@ def test_arrays_that_are_no_policy_are_refused(arrays, message):
 
 BAD_HEADERS = {
     "not JSON": ("{", "is not JSON"),
+    "deep": ("[" * 100_000, "is not JSON"),
+    "an endless number": ({"direction_scale": 10**400}, "direction_scale of .* it must be a number"),
+    "a long text": ({"input": "x" * 9999}, "input of .{,300}; it must be one of"),
     "not an object": ("[]", '"format": "drol-policy"'),
     "another format": ({"format": "other"}, '"format": "drol-policy"'),
     "another version": ({"version": 2}, '"version": 1'),

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from drol.data.files.episodes import assemble
 from drol.data.files.options import ReadingOptions
 from drol.data.images import check_images, check_standardisable, is_image, random_crop, rows_before, stack
+from drol.data.moments import observation_moments
 from drol.data.rows import ROW_ARRAYS, Arrays, Fingerprint, check_rows, finish_rows
 from drol.data.standardisation import Standardisation
 from drol.errors import InputError
@@ -53,7 +54,7 @@ class Transitions(Protocol):
         """Return the same transitions with standardised observations; images are refused."""
         ...
 
-    def moments(self) -> tuple[Array | np.ndarray, Array | np.ndarray]:
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and deviation of the observations; images are refused."""
         ...
 
@@ -249,10 +250,10 @@ class Dataset(eqx.Module):
             next_action_known=1.0 - self.last[row + 1],
         )
 
-    def moments(self) -> tuple[Array, Array]:
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and deviation of all rows of observations; images are refused."""
         check_standardisable(self.observation)
-        return self.observation.mean(0), self.observation.std(0)
+        return observation_moments(self.observation)
 
     def standardised(self, standardisation: Standardisation) -> Self:
         """Return the same transitions with standardised observations; images are refused."""

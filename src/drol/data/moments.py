@@ -1,6 +1,14 @@
-"""Mean, deviation and range of values that come in pieces."""
+"""Mean, deviation and range of values that come in pieces, in float64: squares of large numbers overflow in float32."""
+
+from typing import Any
 
 import numpy as np
+
+from drol.data.rows import pieces
+from drol.errors import InputError
+
+SMALLEST_DEVIATION = 1e-6  # a dimension that varies less than this is taken for constant where data is standardised
+LARGEST = float(np.finfo(np.float32).max)
 
 
 class Moments:
@@ -39,3 +47,31 @@ class Moments:
     def constant(self) -> list[int]:
         """The numbers of the dimensions that never change."""
         return np.flatnonzero(self.low == self.high).tolist()
+
+    @property
+    def tiny(self) -> list[int]:
+        """The numbers of the dimensions that change, but by so little that they are taken for constant."""
+        return np.flatnonzero((self.low < self.high) & (self.deviation < SMALLEST_DEVIATION)).tolist()
+
+    @property
+    def too_wide(self) -> list[int]:
+        """The numbers of the dimensions that reach further from their mean than float32 can hold."""
+        return np.flatnonzero(np.maximum(self.high - self.mean, self.mean - self.low) > LARGEST).tolist()
+
+
+def observation_moments(observation: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and deviation of rows of observations [rows, ...], to be standardised by; both are of float32.
+
+    The same values give the same bits, whether they are on the device, in memory or on disk.
+    """
+    moments = Moments()
+    values = np.asarray(observation)
+    for piece in pieces(values):
+        moments.add(values[piece])
+    for number in moments.too_wide:
+        raise InputError(
+            f"observation dimension {number} reaches from {moments.low[number]:.4g} to {moments.high[number]:.4g}, too "
+            "far from its mean to be standardised in float32; give it in another unit"
+        )
+    shape = values.shape[1:]
+    return moments.mean.astype(np.float32).reshape(shape), moments.deviation.astype(np.float32).reshape(shape)

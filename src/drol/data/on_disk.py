@@ -20,7 +20,8 @@ from jax import Array
 
 from drol.data.dataset import Dataset
 from drol.data.images import check_standardisable
-from drol.data.moments import Moments
+from drol.data.moments import observation_moments
+from drol.data.rows import check_finite
 from drol.data.standardisation import Standardisation
 from drol.data.store.stored import StoredDataset
 from drol.machine import free_memory
@@ -59,8 +60,11 @@ class OnDiskDataset:
 
     @classmethod
     def open(cls, stored: StoredDataset, split: str) -> Self:
-        """Open a split of an imported dataset; only sizes are checked, `drol data check` compares every byte."""
-        return cls(stored.arrays(split), stored.manifest["splits"][split]["fingerprint"])
+        """Open a split of an imported dataset; sizes, ends and rewards are checked, by `drol data check` every byte."""
+        arrays = stored.arrays(split)
+        for name in ("reward", "continues"):
+            check_finite(name, arrays[name], arrays["last"])
+        return cls(arrays, stored.manifest["splits"][split]["fingerprint"])
 
     @property
     def spec(self) -> Spec:
@@ -80,12 +84,8 @@ class OnDiskDataset:
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and deviation of all rows of observations, in one pass over the file; images are refused."""
-        observation = self.arrays["observation"]
-        check_standardisable(observation)
-        moments = Moments()
-        for first in range(0, len(observation), PIECE_ROWS):
-            moments.add(observation[first : first + PIECE_ROWS])
-        return moments.mean.astype(np.float32), moments.deviation.astype(np.float32)
+        check_standardisable(self.arrays["observation"])
+        return observation_moments(self.arrays["observation"])
 
     def standardised(self, standardisation: Standardisation) -> "OnDiskDataset":
         """Return the same transitions with observations standardised as they are read; images are refused."""

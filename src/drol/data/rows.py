@@ -94,6 +94,16 @@ def finish_rows(rows: Mapping[str, np.ndarray], overwrite: bool = False) -> Arra
     return {**rows, "action": finished, **zeroed}
 
 
+def are_finished(rows: Mapping[str, np.ndarray]) -> bool:
+    """Return whether rows end as `finish_rows` leaves them; nothing but last rows and their neighbours is looked at."""
+    ends, action = np.flatnonzero(rows["last"]), rows["action"]
+    if not len(ends) or ends[0] == 0 or ends[-1] != len(rows["last"]) - 1 or (np.diff(ends) < 2).any():
+        return False
+    following = np.append(ends[:-1] + 1, ends[-1] - 1)
+    no_more = not rows["reward"][ends].any() and not rows["continues"][ends].any()
+    return no_more and np.array_equal(action[ends], action[following])
+
+
 class RowFinisher:
     """Finishes rows that come in pieces, to what `finish_rows` gives for all of them at once.
 

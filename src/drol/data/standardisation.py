@@ -7,9 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from drol.data.moments import LARGEST, SMALLEST_DEVIATION
+from drol.errors import InputError
 from drol.types import Spec
 
-SMALLEST_DEVIATION = 1e-6  # a dimension that varies less than this is constant, and only shifted
+SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 class Standardisation(eqx.Module):
@@ -33,4 +35,12 @@ class Standardisation(eqx.Module):
 
         A constant dimension is only shifted.
         """
-        return cls(jnp.asarray(mean), jnp.where(deviation < SMALLEST_DEVIATION, 1.0, deviation) / scale)
+        wide = np.asarray(deviation, np.float64)
+        divisor = np.where(wide < SMALLEST_DEVIATION, 1.0, wide) / scale
+        wrong = np.flatnonzero(~((divisor >= SMALLEST) & (divisor <= LARGEST)))
+        if len(wrong):
+            raise InputError(
+                f"observation dimension {wrong[0]} has the deviation {wide.flat[wrong[0]]:.4g}, which cannot be made "
+                f"{scale:g}; give it in another unit, or choose another --observation-scale"
+            )
+        return cls(jnp.asarray(mean, jnp.float32), jnp.asarray(divisor, jnp.float32))

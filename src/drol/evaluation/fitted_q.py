@@ -21,6 +21,7 @@ from jax import Array
 from drol.algorithms.parts import Trainable, descend, polyak, trainable
 from drol.compiling import fast_jit
 from drol.data.dataset import Dataset
+from drol.data.moments import observation_moments
 from drol.data.standardisation import Standardisation
 from drol.data.trajectories import Part, spread
 from drol.evaluation.support import draw_actions
@@ -80,7 +81,7 @@ def prepare(part: Part, discount: float, seed: int = 0, updates: int = START_UPD
     standardisation = Standardisation.identity(spec)
     if len(spec.observation_shape) == 1:  # the encoder of images scales them itself
         observation = part.dataset.take(jnp.asarray(index)).observation
-        standardisation = Standardisation.from_moments(observation.mean(0), observation.std(0))
+        standardisation = Standardisation.from_moments(*observation_moments(observation))
     key, start_key = jax.random.split(jax.random.key(seed))
     start = FittedQ(
         QEnsemble(key, spec, HIDDEN_SIZES, CRITICS),

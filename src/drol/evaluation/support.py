@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from drol.data.moments import observation_moments
 from drol.data.standardisation import Standardisation
 from drol.data.trajectories import Part
 from drol.evaluation.held_out import split
@@ -52,7 +53,7 @@ def find_neighbours(reference: Part, held_out: Part) -> HeldOut:
     known = reference.dataset.take(jnp.asarray(reference.spread(max(1, min(REFERENCE, REFERENCE_BYTES // row_bytes)))))
     points = jnp.asarray(known.observation, jnp.float32)
     # Pixels too: states are compared here, no network sees them.
-    standardise = Standardisation.from_moments(points.mean(0), points.std(0))
+    standardise = Standardisation.from_moments(*observation_moments(points))
     index = nearest(np.asarray(standardise(points)), np.asarray(standardise(tested.observation)), NEIGHBOURS)
     return HeldOut(tested.observation, tested.action, known.action[index])
 

@@ -14,6 +14,7 @@ import hashlib
 import io
 import json
 import os
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from drol.data.files.npz import read_npz
+from drol.data.files.npz import list_names, open_npz, read_npz
+from drol.data.store.manifest import is_number
 from drol.errors import InputError
 from drol.storage import replace_folder, write_synced
 
@@ -127,16 +129,16 @@ def read_expert(path: Path) -> Expert:
     where = folder / HEADER
     try:
         header = json.loads(where.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not JSON ({error})") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT or header.get("version") != VERSION:
         raise InputError(f'{where} must say "format": "{FORMAT}" and "version": {VERSION}')
     network = header.get("network")
     if not isinstance(network, dict) or network.get("kind") != "mlp":
-        raise InputError(f'the network of {where} is {json.dumps(network)}; its "kind" must be "mlp"')
+        raise InputError(f'the network of {where} is {reprlib.repr(network)}; its "kind" must be "mlp"')
     scale = header.get("direction_scale", 1.0)
-    if not isinstance(scale, int | float) or isinstance(scale, bool) or not np.isfinite(scale):
-        raise InputError(f"direction_scale of {where} is {scale!r}; it must be a number")
+    if not is_number(scale):
+        raise InputError(f"direction_scale of {where} is {reprlib.repr(scale)}; it must be a number")
     return make_expert(
         read_arrays(folder / ARRAYS),
         activation=chosen(where, "activation", network.get("activation"), ACTIVATIONS),
@@ -150,15 +152,14 @@ def read_expert(path: Path) -> Expert:
 def chosen(where: Path, name: str, value: Any, allowed: Mapping[str, Any]) -> str:
     """Return a value of a header if it is one of those allowed."""
     if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"{name} of {where} is {value!r}; it must be one of {', '.join(allowed)}")
+        raise InputError(f"{name} of {where} is {reprlib.repr(value)}; it must be one of {', '.join(allowed)}")
     return value
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """Read all arrays of an npz file, in its order."""
-    read_npz(path, ())  # a file that is not one is answered with one line
-    with np.load(path, allow_pickle=False) as file:
-        names = list(file)
+    with open_npz(path, ()) as archive:
+        names = list_names(archive)
     return read_npz(path, names)
 
 

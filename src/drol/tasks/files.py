@@ -57,21 +57,21 @@ class Files(TaskSource):
 
 
 def describe_dataset(name: str) -> DatasetEntry:
-    """Return the entry of an imported dataset; only the name of a damaged one is known."""
+    """Return the entry of an imported dataset; of a damaged one only the name is known, and what is wrong."""
     task = PREFIX + name
     entry = DatasetEntry(task, (task,), files=(MANIFEST,), folder=data_root() / name, ways=("import",))
     try:
         stored = StoredDataset.open(name)
-        arrays = stored.arrays("train")
-    except InputError:
-        return entry
+        headers = stored.headers("train")
+    except InputError as error:
+        return dataclasses.replace(entry, damage=str(error))
     return dataclasses.replace(
         entry,
         transitions=stored.manifest["splits"]["train"]["transitions"],
-        observation="x".join(map(str, arrays["observation"].shape[1:])),
-        action=arrays["action"].shape[1],
+        observation="x".join(map(str, headers["observation"].shape[1:])),
+        action=headers["action"].shape[1],
         memory=sum(stored.nbytes(split) for split in stored.splits),
-        files=(MANIFEST, *(f"{split}/{array}.npy" for split in stored.splits for array in arrays)),
+        files=(MANIFEST, *(f"{split}/{array}.npy" for split in stored.splits for array in headers)),
     )
 
 

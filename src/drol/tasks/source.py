@@ -28,6 +28,7 @@ class DatasetEntry:
         files: Its file names: the training part, then the others.
         folder: The folder where they are, or where a download puts them.
         ways: How to get it: "embedded", "download", "collect", "import", "--dataset".
+        damage: What is wrong with its files, if they are here and cannot be used.
     """
 
     name: str
@@ -39,6 +40,7 @@ class DatasetEntry:
     files: tuple[str, ...] = ()
     folder: Path | None = None
     ways: tuple[str, ...] = ()
+    damage: str = ""
 
     @property
     def path(self) -> Path | None:
@@ -69,6 +71,7 @@ class DatasetEntry:
             "here": self.present,
             "file_bytes": self.file_bytes if self.present else None,
             "ways": list(self.ways),
+            "damaged": self.damage or None,
         }
 
 

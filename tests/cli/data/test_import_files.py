@@ -1,6 +1,10 @@
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pytest
-from step_files import flat_steps, write_csv, write_npz
+from step_files import flat_steps, write_csv, write_npz, write_parquet
 
 from drol.cli.main import main
 
@@ -78,3 +82,45 @@ def test_progress_is_shown_in_megabytes(capsys, monkeypatch):
     assert len(lines) == 1
     assert lines[0].startswith("importing: 0.0/0.0 MB, ")
     assert lines[0].endswith("left, reading steps.npz")
+
+
+STOPPED = """
+import signal, sys
+from drol.cli.main import main
+from drol.data.store.importing import ReadProgress
+ReadProgress.show = lambda *_: signal.raise_signal(int(sys.argv[1]))
+sys.exit(main(["data", "import", "log.csv", "--out", "mine"]))
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_an_import_and_leaves_nothing(number, code, tmp_path):
+    write_csv(tmp_path / "log.csv", flat_steps())
+    before = sorted(tmp_path.iterdir())
+    answer = subprocess.run(
+        [sys.executable, "-c", STOPPED, str(int(number))], capture_output=True, text=True, check=False
+    )
+    assert (answer.returncode, answer.stdout) == (code, "")
+    assert answer.stderr == ("drol: error: interrupted\n" if number == signal.SIGINT else "")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_text_of_files_reaches_no_terminal_raw(capsys, tmp_path):
+    """Names of columns, of files and what libraries say of them may hold anything, such as \\x1b[2J."""
+    evil = "\x1b[2J\x07\u202e"
+    folder = tmp_path / "robot" / "data"
+    folder.mkdir(parents=True)
+    steps = flat_steps()
+    steps |= {f"joints{evil}": steps.pop("observations")}
+    write_parquet(folder / f"a{evil}.parquet", steps)
+    flags = ["--observation", f"joints{evil}"]
+    assert main(["data", "import", "robot", "--out", "mine", *flags]) == 0
+    for command in (["robot", *flags], ["robot"], ["mine"]):
+        main(["data", "check", *command])
+    main(["data", "list", "files"])
+    (folder / f"a{evil}.parquet").write_bytes(b"PAR1")
+    assert main(["data", "import", "robot", "--out", "other"]) == 2
+    printed = capsys.readouterr()
+    text = printed.out + printed.err
+    assert text.count("\\x1b[2J\\x07\\u202e") > 5
+    assert text.replace("\n", "").isprintable()

@@ -3,6 +3,8 @@ import subprocess
 import sys
 
 import pytest
+from step_files import write_dataset
+from toys import random_rows
 
 from drol import tasks
 from drol.cli.main import main
@@ -75,6 +77,28 @@ def test_listing_imports_neither_jax_nor_the_simulator():
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (answer.returncode, answer.stderr) == (0, "") or answer.stderr == "\n", answer.stderr
+
+
+def test_a_damaged_dataset_is_listed_as_such_beside_the_others(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("DROL_DATA", str(tmp_path))
+    monkeypatch.setattr(tasks, "REGISTRY", Registry({"files": "drol.tasks.files"}))
+    for name in ("bad", "good", "worse"):
+        write_dataset(tmp_path, random_rows((5, 3)), name)
+    reward = tmp_path / "bad" / "train" / "reward.npy"
+    reward.write_bytes(reward.read_bytes().replace(b")", b" ", 1))
+    (tmp_path / "worse" / "dataset.json").write_text("[" * 100_000)
+    bad, good, worse = (line for line in listed(capsys).splitlines() if line.startswith("  files/"))
+    assert f"damaged: {reward} has a damaged header" in bad
+    assert good.endswith("import")
+    assert "damaged: " in worse
+    assert listed(capsys, "--all").split() == ["files/bad", "damaged", "files/good", "here", "files/worse", "damaged"]
+    damages = {row["dataset"]: row["damaged"] for row in json.loads(listed(capsys, "--json"))}
+    assert damages["files/good"] is None
+    assert damages["files/bad"].startswith(str(reward))
+    assert main(["data", "check", "bad"]) == main(["train", "files/bad", "--out", str(tmp_path / "run")]) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == second
+    assert f"{reward} has a damaged header" in first
 
 
 class Plain(TaskSource):

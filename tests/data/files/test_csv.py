@@ -1,3 +1,5 @@
+import signal
+
 import numpy as np
 import pytest
 from step_files import COUNT, flat_steps, refusal, write_csv
@@ -74,6 +76,44 @@ def test_what_is_no_text_is_refused(path):
     assert "is not text in UTF-8" in refusal(read, path)
     path.write_bytes(HEADER.encode() + b"1,0,0,0,0\n\xff")
     assert "is not text in UTF-8" in refusal(read, path)
+    path.write_bytes(HEADER.encode() + b"1,0,0,0,TRUE\0")
+    assert "has a null among its letters" in refusal(read, path)
+
+
+def test_ctrl_c_is_not_an_error_of_the_file(path):
+    """Wherever in the reading it comes: NumPy turns what a converter raises into an error of the number."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    path.write_text(HEADER + "1,0,0,false,TRUE\n" * 20_000)
+    file, interrupted = CSVFile(path, {}), 0
+    previous = signal.signal(signal.SIGVTALRM, interrupt)
+    try:
+        for seconds in np.linspace(0.001, 0.02, 20):
+            try:
+                signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+                list(file.blocks())
+            except KeyboardInterrupt:
+                interrupted += 1
+            finally:
+                signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    finally:
+        signal.signal(signal.SIGVTALRM, previous)
+    assert interrupted
+
+
+def test_a_block_of_empty_lines_holds_no_step(path):
+    path.write_text(HEADER + "\n\r\n\n")
+    assert list(CSVFile(path, {}).blocks()) == []
+
+
+@pytest.mark.parametrize("flag", ["", "2", "tru", "true" + 20 * " " + "x", "1" + 20 * "0"])
+def test_what_is_nearly_a_flag_is_none(path, flag):
+    path.write_text(HEADER + f"1,0,0,{flag},1.0\n")
+    found = read(path)
+    assert np.isnan(found["terminal"]).all()
+    assert found["timeout"].tolist() == [[1]]
 
 
 def test_what_is_no_flag_is_left_to_be_refused(path):

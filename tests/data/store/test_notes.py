@@ -1,6 +1,10 @@
+import numpy as np
+import pytest
 from toys import random_rows
 
 from drol.data.files.options import Counts
+from drol.data.moments import observation_moments
+from drol.data.standardisation import Standardisation
 from drol.data.store.notes import find_notes
 from drol.data.store.statistics import Statistics
 
@@ -38,3 +42,25 @@ def test_what_looks_wrong_is_noted():
     strange["continues"][:] = 1
     assert "no episode truly ends" in noted(strange)
     assert "1 transitions are fewer than a batch" in noted(random_rows((1,)))
+
+
+@pytest.mark.parametrize("size", [1e3, 1e30])
+def test_large_observations_can_be_standardised_as_is_advised(size):
+    rows = random_rows((100, 100))
+    rows["observation"] *= np.float32(size)
+    assert "observation dimensions 0, 1, 2 are large; train with --standardise-observations" in noted(rows)
+    standardised = Standardisation.from_moments(*observation_moments(rows["observation"]))(rows["observation"])
+    np.testing.assert_allclose(np.asarray(standardised).std(0), 1, rtol=1e-5)
+
+
+def test_nothing_is_advised_that_would_be_refused_or_do_nothing():
+    rows = random_rows((100, 100))
+    rows["observation"][:, 0] = -3e38
+    rows["observation"][-1, 0] = 3e38
+    rows["observation"][:, 1] *= 1e-9
+    rows["observation"][:, 2] *= 1e3
+    text = noted(rows)
+    assert "observation dimension 0 reaches too far for --standardise-observations" in text
+    assert "observation dimension 1 changes by less than 1e-06, which --standardise-observations takes for" in text
+    assert "observation dimension 2 is large; give such numbers in another unit" in text
+    assert "train with" not in text

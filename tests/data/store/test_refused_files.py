@@ -1,8 +1,10 @@
 """What is wrong with a file is named and leaves nothing behind."""
 
 import io
+import json
 import re
 import zipfile
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -11,10 +13,12 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from step_files import COUNT, FORMATS, flat_steps, write_hdf5, write_minari, write_npz
+from step_files import COUNT, FORMATS, flat_steps, write_dataset, write_hdf5, write_minari, write_npz
 from step_files import refusal as refusal_of
+from toys import random_rows
 
 from drol.data.dataset import Dataset
+from drol.data.store.audit import audit_stored
 from drol.data.store.importing import check_size, import_files, open_files
 from drol.errors import InputError
 
@@ -54,6 +58,16 @@ def bomb(path):
             file.writestr(f"{name}.npy", header.getvalue() + bytes(1000) if name == "observations" else data.getvalue())
 
 
+def damaged_header(path):
+    """An archive whose checksums are right; the header of an array has lost a bracket."""
+    write_npz(path, flat_steps())
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content.replace(b")", b" ", 1) if name == "rewards.npy" else content)
+
+
 def ragged_lists(path):
     columns = {"observation": [[1.0, 2.0], [1.0]], "action": [0.5, 0.5], "reward": [0.0, 0.0], "terminal": [0, 1]}
     pyarrow.parquet.write_table(pyarrow.table(columns | {"timeout": [0, 0]}), path)
@@ -80,6 +94,7 @@ HEADER = "observation_0,action_0,reward,terminal,timeout\n"  # the other faults 
 FILES = {
     "pickles in npz": ("data.npz", pickled, "'observations' holds pickled Python objects"),
     "a zip bomb": ("data.npz", bomb, "'observations' declares"),
+    "a damaged header": ("data.npz", damaged_header, "the array 'rewards' has a damaged header"),
     "one array": ("data.npy", lambda path: np.save(path, np.zeros(3)), "is not imported: such files can run code"),
     "a pickle": ("data.pkl", lambda path: path.write_bytes(b"\x80\x04."), "is not imported: such files can run code"),
     "no npz": ("data.npz", lambda path: path.write_bytes(b"PK\x03\x04" + bytes(50)), "truncated or damaged"),
@@ -168,3 +183,28 @@ def test_damage_to_a_file_without_checksums_is_refused_or_gives_usable_numbers(t
         assert 0 < loaded.size <= COUNT
         assert loaded.spec.action_size <= 2
         assert loaded.fingerprint() == stored.manifest["splits"]["train"]["fingerprint"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The files of a good dataset."""
+    root = tmp_path_factory.mktemp("whole")
+    stored = write_dataset(root, random_rows((5, 3, 4)), validation=0.5)
+    return {path.relative_to(root): path.read_bytes() for path in sorted(stored.folder.rglob("*.*"))}
+
+
+@settings(deadline=None, max_examples=100)
+@given(data=st.data())
+def test_damage_to_a_dataset_is_refused_or_changes_nothing(tmp_path_factory, whole, data):
+    root = tmp_path_factory.mktemp("damaged")
+    damaged = data.draw(st.sampled_from(sorted(whole)))
+    for name, content in whole.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(damage(content, data) if name == damaged else content)
+    try:
+        audit = audit_stored("mine", root)
+    except InputError:
+        return
+    manifest = json.loads(whole[Path("mine/dataset.json")])
+    assert audit.stored.manifest == manifest
+    assert audit.statistics.transitions == sum(split["transitions"] for split in manifest["splits"].values())

@@ -62,7 +62,7 @@ def test_a_short_missing_or_linked_array_is_found(tmp_path):
     path = stored.folder / "train" / "reward.npy"
     whole = path.read_bytes()
     path.write_bytes(whole[:-4])
-    with pytest.raises(InputError, match=r"reward.npy cannot be used"):
+    with pytest.raises(InputError, match=r"reward.npy declares 60 bytes \(shape \(15,\)\) where the file has 56"):
         stored.arrays("train")
     path.unlink()
     with pytest.raises(InputError, match=r"reward.npy cannot be used"):
@@ -76,5 +76,5 @@ def test_a_short_missing_or_linked_array_is_found(tmp_path):
     with pytest.raises(InputError, match="has 3 rows, not those of its manifest"):
         stored.arrays("train")
     np.save(path, np.array([{}] * 13), allow_pickle=True)
-    with pytest.raises(InputError, match=r"reward.npy cannot be used .*"):
+    with pytest.raises(InputError, match=r"reward.npy holds pickled Python objects"):
         stored.arrays("train")

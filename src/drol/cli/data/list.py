@@ -4,6 +4,7 @@ import json
 from itertools import groupby
 
 from drol.cli.flags import Parser
+from drol.errors import plain
 from drol.machine import bytes_in_words
 from drol.tasks.catalogue import find_datasets
 from drol.tasks.source import DatasetEntry, TaskSource
@@ -36,7 +37,8 @@ def print_tasks(entries: list[DatasetEntry], words: list[str]) -> None:
     for entry in entries:
         for task in entry.tasks:
             if all(word in task or word in entry.name for word in words):
-                print(f"{task:60s}  {'here' if entry.present else '-'}")
+                state = "damaged" if entry.damage else "here" if entry.present else "-"
+                print(plain(f"{task:60s}  {state}"))
 
 
 def print_datasets(rows: list[tuple[TaskSource, DatasetEntry]]) -> None:
@@ -50,12 +52,14 @@ def print_datasets(rows: list[tuple[TaskSource, DatasetEntry]]) -> None:
         print(f"{head}  {'here':8s}  how to get it")
         for entry in entries:
             ways = [way for way in entry.ways if way != "--dataset"] or entry.ways  # any can be a file of one's own
-            print(
+            how = f"damaged: {entry.damage}" if entry.damage else ", ".join(ways) or "-"
+            line = (
                 f"  {entry.name:{width}s}  {f'{entry.transitions:,}' if entry.transitions else '-':>11s}"
                 f"  {entry.observation or '-':>11s}  {entry.action or '-':>6}"
                 f"  {bytes_in_words(entry.memory) if entry.memory else '-':>8s}"
-                f"  {bytes_in_words(entry.file_bytes) if entry.present else '-':8s}  {', '.join(ways) or '-'}"
+                f"  {bytes_in_words(entry.file_bytes) if entry.present else '-':8s}  {how}"
             )
+            print(plain(line))  # of sources that others wrote
         print()
     print("A dataset has several tasks: `drol data list WORD --all` names them.")
     print(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from drol.cli.flags import Parser
 from drol.cli.jax_cache import keep_compiled_programs
-from drol.errors import InputError
+from drol.errors import InputError, plain
 from drol.tasks import load_task
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -36,7 +36,7 @@ def run(arguments: list[str]) -> int:
     except ModuleNotFoundError as error:
         raise InputError(f"pictures need {error.name}; install it with: pip install 'drol[report]'") from error
     for name, value in describe(task).items():
-        print(f"{name:14s} {value}")
+        print(plain(f"{name:14s} {value}"))
     save_figure(data_figure(task), out)
     print(f"{'picture':14s} {out}")
     return 0

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from drol.data.files.fields import StepFile, choose_fields, common_length, join_fields, steps_in_block
+from drol.data.files.npy import Header, read_header
 from drol.data.rows import Arrays
 from drol.errors import InputError
 from drol.machine import aligned, free_memory
@@ -75,9 +76,9 @@ class NpzFile(StepFile):
             for name, member in members.items():
                 if not member.shape:
                     raise InputError(f"{name} is a single value; it must have a row for each step")
-                if member.column_major and member.nbytes > LARGEST_COLUMN_MAJOR:
+                if member.header.column_major and member.header.nbytes > LARGEST_COLUMN_MAJOR:
                     raise InputError(f"{name} is large and in Fortran order; save numpy.ascontiguousarray of it")
-        self.nbytes = sum(member.nbytes for member in members.values())
+        self.nbytes = sum(member.header.nbytes for member in members.values())
         self.steps = common_length(path, {name: member.shape[0] for name, member in members.items()})
 
     def blocks(self) -> Iterator[tuple[Arrays, float]]:
@@ -150,10 +151,7 @@ class Member:
 
     archive: zipfile.ZipFile
     info: zipfile.ZipInfo
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    column_major: bool  # Fortran order: the numbers of a column follow one another, so a row is spread over the array
-    data_offset: int
+    header: Header
 
     @classmethod
     def find(cls, archive: zipfile.ZipFile, name: str) -> "Member":
@@ -167,36 +165,24 @@ class Member:
         if info.file_size > most:
             raise InputError(f"the array {name!r} claims {info.file_size:,} bytes, more than can be packed in its part")
         with archive.open(info) as stream:
-            version = np.lib.format.read_magic(stream)
-            if version not in ((1, 0), (2, 0), (3, 0)):
-                raise InputError(f"the array {name!r} has the unknown npy version {version}")
-            read_header: Any = getattr(np.lib.format, f"read_array_header_{min(version[0], 2)}_0")
-            shape, fortran_order, dtype = read_header(stream)
-            offset = stream.tell()
-        if dtype.hasobject:
-            raise InputError(
-                f"the array {name!r} holds pickled Python objects, which could run code; "
-                "save it as plain arrays of numbers with numpy.savez"
-            )
-        if dtype.kind not in "biuf" or min(shape, default=0) < 0:
-            raise InputError(f"the array {name!r} has type {dtype} and shape {shape}; it must be numbers")
-        declared = math.prod(shape) * dtype.itemsize
-        if declared != info.file_size - offset:
-            raise InputError(
-                f"the array {name!r} declares {declared:,} bytes (shape {shape}) "
-                f"where the file has {info.file_size - offset:,}"
-            )
-        return cls(archive, info, shape, dtype, fortran_order and len(shape) > 1, offset)
+            try:
+                return cls(archive, info, read_header(stream, info.file_size))
+            except InputError as error:
+                raise InputError(f"the array {name!r} {error}") from error
 
     @property
-    def nbytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.itemsize
+    def shape(self) -> tuple[int, ...]:
+        return self.header.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.header.dtype
 
     @contextlib.contextmanager
     def open_rows(self) -> Iterator["RowReader"]:
         """Open the rows for reading; when all are read and the block ends, the checksum has been compared."""
         with self.archive.open(self.info) as stream:
-            stream.read(self.data_offset)
+            stream.read(self.header.data_offset)
             yield RowReader(self, stream)
             if stream.read(1):  # at the end zipfile compares the checksum
                 raise EOFError(f"{self.info.filename} goes on after its end")
@@ -227,7 +213,7 @@ class RowReader:
         self.member, self.stream = member, stream
         self.position = 0
         self.whole: np.ndarray | None = None
-        if member.column_major:
+        if member.header.column_major:
             columns = np.empty(member.shape[::-1], member.dtype)
             self.read_into(columns)
             self.whole = columns.T

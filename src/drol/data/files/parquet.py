@@ -30,18 +30,13 @@ class ParquetFile(StepFile):
     def __init__(self, path: Path, mapping: Mapping[str, Sequence[str]]):
         self.path = path
         with OpenParquet(path) as file:
-            metadata = file.metadata
-            self.steps = metadata.num_rows
+            self.steps = file.metadata.num_rows
             self.chosen = choose_fields(file.schema_arrow.names, mapping, path)
             self.columns = sorted({name for names in self.chosen.values() for name in names})
-            values = 0
-            for group in range(metadata.num_row_groups):
-                row_group = metadata.row_group(group)
-                for index in range(row_group.num_columns):
-                    column = row_group.column(index)
-                    if column.path_in_schema.split(".list.")[0] in self.columns:
-                        values += column.num_values
-        self.nbytes = 4 * values
+            # The first step tells how long lists are: to ask pyarrow for a column of a damaged file ends the process.
+            steps = next(file.iter_batches(1, columns=self.columns, use_threads=False), None)
+            values = sum(self.to_array(name, steps.column(name)).size for name in self.columns) if steps else 0
+        self.nbytes = 4 * values * self.steps
 
     def blocks(self) -> Iterator[tuple[Arrays, float]]:
         done = 0
@@ -51,6 +46,10 @@ class ParquetFile(StepFile):
                 parts = {name: self.to_array(name, batch.column(name)) for name in self.columns}
                 done += batch.num_rows
                 yield join_fields(parts, self.chosen), done / max(1, self.steps)
+        if done != self.steps:
+            raise InputError(
+                f"{self.path} holds {done:,} steps where it declares {self.steps:,}; fetch or write it again"
+            )
 
     def to_array(self, name: str, column: Any) -> np.ndarray:
         """Return a column as [steps] or [steps, ...]; a missing number is NaN."""
@@ -82,7 +81,10 @@ class ParquetFile(StepFile):
 
 
 class OpenParquet:
-    """A Parquet file that is read through a small buffer; whatever is wrong with it becomes an `InputError`."""
+    """A Parquet file; whatever is wrong with it becomes an `InputError`.
+
+    It is mapped into memory, so that a page that claims to be larger than the file takes no memory.
+    """
 
     def __init__(self, path: Path):
         self.path = path
@@ -90,7 +92,9 @@ class OpenParquet:
 
     def __enter__(self) -> Any:
         try:
-            self.file = self.parquet.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False)
+            self.file = self.parquet.ParquetFile(
+                self.path, memory_map=True, pre_buffer=False, page_checksum_verification=True
+            )
         except (self.pyarrow.ArrowException, OSError, ValueError) as error:
             raise self.refusal(error) from error
         return self.file

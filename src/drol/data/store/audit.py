@@ -11,6 +11,7 @@ from drol.data.actions import ActionBox
 from drol.data.files.episodes import NO_REWARD, Assembler
 from drol.data.files.options import Counts, ReadingOptions, understand_ends
 from drol.data.moments import Moments
+from drol.data.rows import check_rows
 from drol.data.store.importing import ReadProgress, Scaling, find_box, open_files, read_rows
 from drol.data.store.notes import find_notes
 from drol.data.store.statistics import Statistics
@@ -123,7 +124,12 @@ def audit_stored(name: str, root: Path | None = None, report: Report | None = No
 
     for split in stored.splits:
         stored.verify(split, advance)
-        statistics.add_all(stored.arrays(split), advance)
+        arrays = stored.arrays(split)
+        try:
+            check_rows(arrays)  # a checksum only tells that nothing changed since it was made
+        except InputError as error:
+            raise InputError(f"{stored.folder / split} cannot be trained on: {error}") from error
+        statistics.add_all(arrays, advance)
     counts = Counts(**manifest["counts"])
     return Audit(
         files=tuple(file["name"] for file in manifest["files"]),

@@ -8,7 +8,9 @@ NAME/validation/*.npy         the same for the episodes that are held out, if th
 
 import os
 import re
+import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from drol.errors import InputError
 
@@ -50,3 +52,12 @@ def dataset_names(root: Path | None = None) -> list[str]:
 def array_path(folder: Path, split: str, name: str) -> Path:
     """Return the file of an array in the folder of a dataset."""
     return folder / split / f"{name}.npy"
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open a file of a dataset; links, which may lead anywhere, and pipes, which may never end, are refused."""
+    if path.is_symlink() or path.parent.is_symlink():
+        raise InputError(f"{path} cannot be used (it is a link); put the file itself there")
+    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+        raise InputError(f"{path} cannot be used (it is no plain file); put the file itself there")
+    return path.open("rb")

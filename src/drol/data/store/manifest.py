@@ -1,32 +1,75 @@
-"""`dataset.json`: the description of a dataset on disk, read strictly."""
+"""`dataset.json`: the description of a dataset; each entry is checked before anything is used."""
 
+import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+import re
+import reprlib
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from drol.data.files.options import ENDS, FIELDS, Counts
 from drol.data.rows import ROW_ARRAYS
-from drol.data.store.layout import MANIFEST, SPLITS
+from drol.data.store.layout import MANIFEST, NAME, SPLITS, open_plain
 from drol.errors import InputError
 from drol.storage import write_synced
 
 FORMAT = 2
-ENTRIES = {
-    "format": int,
-    "name": str,
-    "action_low": list,
-    "action_high": list,
-    "actions_scaled": bool,
-    "ends": str,
-    "fields": dict,
-    "counts": dict,
-    "files": list,
-    "held_out": list,
-    "splits": dict,
-    "sha256": str,
+LARGEST_BYTES = 1 << 26  # of a manifest; the names of a million files fit
+LARGEST_COUNT = 1 << 62
+ADVICE = "import the dataset again"
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What an entry may be: in words, and as a test."""
+
+    words: str
+    allows: Callable[[Any], bool]
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value of JSON is a finite number."""
+    return math.isfinite(value) if type(value) is float else type(value) is int and abs(value) < LARGEST_COUNT
+
+
+def all_are(kind: Kind, values: Collection[Any]) -> bool:
+    """Return whether all values are of a kind."""
+    return all(map(kind.allows, values))
+
+
+TEXT = Kind("text", lambda value: isinstance(value, str))
+FLAG = Kind("true or false", lambda value: isinstance(value, bool))
+COUNT = Kind("a whole number from 0", lambda value: type(value) is int and 0 <= value < LARGEST_COUNT)
+CHECKSUM = Kind("a SHA-256", lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None)
+NUMBERS = Kind(
+    "a list of finite numbers", lambda value: isinstance(value, list) and len(value) > 0 and all(map(is_number, value))
+)
+COUNTS = Kind("counts by field", lambda value: isinstance(value, dict) and all_are(COUNT, value.values()))
+TEXTS = Kind("texts by field", lambda value: isinstance(value, dict) and all_are(TEXT, value.values()))
+ENTRIES = Kind("entries by name", lambda value: isinstance(value, dict))
+FILE_ENTRIES = {"name": TEXT, "bytes": COUNT}
+COUNT_ENTRIES = {each.name: COUNT for each in dataclasses.fields(Counts)} | {"not_finite": COUNTS, "converted": TEXTS}
+SPLIT_ENTRIES = {"rows": COUNT, "episodes": COUNT, "transitions": COUNT, "sha256": ENTRIES, "fingerprint": CHECKSUM}
+MANIFEST_ENTRIES = {
+    "format": COUNT,
+    "name": Kind("the name of a dataset", lambda value: isinstance(value, str) and NAME.fullmatch(value) is not None),
+    "action_low": NUMBERS,
+    "action_high": NUMBERS,
+    "actions_scaled": FLAG,
+    "ends": Kind(f"one of {', '.join(ENDS)}", lambda value: value in ENDS),
+    "fields": TEXTS,
+    "counts": ENTRIES,
+    "files": Kind("a list of files", lambda value: isinstance(value, list)),
+    "held_out": Kind(
+        "a share and a seed",
+        lambda value: isinstance(value, list) and len(value) == 2 and is_number(value[0]) and COUNT.allows(value[1]),
+    ),
+    "splits": ENTRIES,
+    "sha256": CHECKSUM,
 }
-SPLIT_ENTRIES = {"rows": int, "episodes": int, "transitions": int, "sha256": dict, "fingerprint": str}
 
 
 def write_manifest(folder: Path, content: Mapping[str, Any]) -> None:
@@ -42,13 +85,18 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a dataset; raise `InputError` unless it is exactly what was written."""
     path = folder / MANIFEST
     try:
-        manifest = json.loads(path.read_bytes(), object_pairs_hook=refuse_duplicates, parse_constant=refuse_constant)
+        with open_plain(path) as file:
+            content = file.read(LARGEST_BYTES + 1)
     except OSError as error:
         raise InputError(f"{folder} is not a dataset; it has no {MANIFEST} ({error.strerror})") from error
+    if len(content) > LARGEST_BYTES:
+        raise InputError(f"{path} is larger than {LARGEST_BYTES:,} bytes; {ADVICE}")
+    try:
+        manifest = json.loads(content, object_pairs_hook=refuse_duplicates, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read ({error}); import the dataset again") from error
+        raise InputError(f"{path} cannot be read ({error}); {ADVICE}") from error
     if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
-        raise InputError(f"{path} is not the manifest of a dataset; import the dataset again")
+        raise InputError(f"{path} is not the manifest of a dataset; {ADVICE}")
     if manifest["format"] != FORMAT:
         raise InputError(f"{path} has format {manifest['format']}; this version reads {FORMAT}, so import it again")
     check_manifest(path, manifest)
@@ -58,24 +106,43 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
-    """Raise `InputError` unless a manifest has every entry, no other, and each is of its type."""
-    check_entries(path, manifest, ENTRIES)
-    check_entries(path, manifest["splits"], dict.fromkeys(SPLITS, dict | None))
-    for split in manifest["splits"].values():
-        if split is not None:
-            check_entries(path, split, SPLIT_ENTRIES)
-            check_entries(path, split["sha256"], dict.fromkeys(ROW_ARRAYS, str))
+    """Raise `InputError` unless a manifest has every entry, no other, and each is what it may be."""
+    check_entries(path, manifest, MANIFEST_ENTRIES)
+    check_entries(path, manifest["counts"], COUNT_ENTRIES)
+    for file in manifest["files"]:
+        check_entries(path, file, FILE_ENTRIES)
+    low, high, fields = (manifest[name] for name in ("action_low", "action_high", "fields"))
+    if len(low) != len(high) or any(map(float.__gt__, map(float, low), map(float, high))):
+        raise InputError(f"{path} has actions from {reprlib.repr(low)} to {reprlib.repr(high)}; {ADVICE}")
+    if not {"observation", "action"} <= fields.keys() <= set(FIELDS):
+        raise InputError(f"{path} has the fields {reprlib.repr(sorted(fields))}; {ADVICE}")
+    check_entries(path, manifest["splits"], dict.fromkeys(SPLITS, Kind("entries by name, or null", lambda _: True)))
+    for name, split in manifest["splits"].items():
+        if split is not None or name == "train":
+            check_split(path, name, split)
 
 
-def check_entries(path: Path, content: Mapping[str, Any], entries: Mapping[str, Any]) -> None:
-    """Raise `InputError` unless there is every entry, no other, and each is of its type."""
+def check_split(path: Path, name: str, split: Any) -> None:
+    """Raise `InputError` unless what a manifest says of a split is complete and adds up."""
+    check_entries(path, split, SPLIT_ENTRIES)
+    check_entries(path, split["sha256"], dict.fromkeys(ROW_ARRAYS, CHECKSUM))
+    rows, episodes, transitions = (split[each] for each in ("rows", "episodes", "transitions"))
+    if not 0 < episodes <= transitions == rows - episodes:
+        raise InputError(
+            f"{path} has {rows} rows as {episodes} episodes of {transitions} transitions in {name!r}; {ADVICE}"
+        )
+
+
+def check_entries(path: Path, content: Any, entries: Mapping[str, Kind]) -> None:
+    """Raise `InputError` unless there is every entry, no other, and each is what it may be."""
+    if not isinstance(content, dict):
+        raise InputError(f"{path} has {reprlib.repr(content)} in place of {', '.join(entries)}; {ADVICE}")
     odd = sorted(content.keys() ^ entries.keys())
     if odd:
-        raise InputError(f"{path} lacks or should not have {odd[0]!r}; import the dataset again")
+        raise InputError(f"{path} lacks or should not have {reprlib.repr(odd[0])}; {ADVICE}")
     for name, kind in entries.items():
-        value = content[name]
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise InputError(f"{path} has {value!r} as {name!r}, which has another type; import the dataset again")
+        if not kind.allows(content[name]):
+            raise InputError(f"{path} has {reprlib.repr(content[name])} as {name!r}; it must be {kind.words}; {ADVICE}")
 
 
 def refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from drol.data.files.options import Counts
+from drol.data.moments import SMALLEST_DEVIATION
 from drol.data.store.statistics import Statistics
 
 
@@ -42,9 +43,22 @@ def find_notes(statistics: Statistics, counts: Counts, nothing_held_out: bool = 
         found.append(f"{statistics.duplicate_share:.0%} of the transitions are copies of others")
     found += find_notes_on_ends(statistics)
     if statistics.image_shape is None and observation.count:
+        too_wide, tiny = observation.too_wide, observation.tiny
         wild = np.flatnonzero((observation.deviation > 30) | (np.abs(observation.mean) > 30)).tolist()
-        if wild:
+        wild = [number for number in wild if number not in too_wide]
+        if wild and not too_wide:
             found.append(f"observation {dimensions(wild, 'is', 'are')} large; train with --standardise-observations")
+        elif wild:
+            found.append(f"observation {dimensions(wild, 'is', 'are')} large; give such numbers in another unit")
+        if too_wide:
+            reach = dimensions(too_wide, "reaches", "reach")
+            found.append(f"observation {reach} too far for --standardise-observations; give them in another unit")
+        if tiny:
+            change = dimensions(tiny, "changes", "change")
+            found.append(
+                f"observation {change} by less than {SMALLEST_DEVIATION:g}, which --standardise-observations takes for "
+                "constant; give such numbers in another unit"
+            )
     if statistics.transitions < 256:
         found.append(f"{statistics.transitions:,} transitions are fewer than a batch; some are drawn twice")
     if nothing_held_out:

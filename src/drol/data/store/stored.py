@@ -1,6 +1,7 @@
 """Imported datasets on disk, for reading."""
 
 import hashlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +10,21 @@ from typing import Any, Self
 import numpy as np
 
 from drol.data.actions import ActionBox
-from drol.data.rows import ROW_ARRAYS, Arrays, Fingerprint
-from drol.data.store.layout import SPLITS, array_path, data_root, dataset_folder, dataset_names
+from drol.data.files.npy import Header, read_header
+from drol.data.rows import ROW_ARRAYS, Arrays, Fingerprint, are_finished
+from drol.data.store.layout import SPLITS, array_path, data_root, dataset_folder, dataset_names, open_plain
 from drol.data.store.manifest import read_manifest
 from drol.errors import InputError, unknown_name
 from drol.storage import recover_folder
 
 HASH_BYTES = 1 << 22
+KINDS = {  # the type and the number of axes that each array may have
+    "observation": (("<f4", 2), ("|u1", 4)),
+    "action": (("<f4", 2),),
+    "reward": (("<f4", 1),),
+    "continues": (("<f4", 1),),
+    "last": (("|b1", 1),),
+}
 
 
 @dataclass(frozen=True)
@@ -27,7 +36,7 @@ class StoredDataset:
 
     @classmethod
     def open(cls, name: str, root: Path | None = None) -> Self:
-        """Open a dataset by its name; its manifest is read, nothing of its arrays."""
+        """Open a dataset by its name; its manifest and the headers of its arrays are read and checked, no more."""
         folder = dataset_folder(name, root)
         if not folder.is_dir():
             recover_folder(folder)
@@ -38,7 +47,9 @@ class StoredDataset:
             else:
                 advice = f"The folder {where} holds {', '.join(known[:8])}{', ...' if len(known) > 8 else ''}"
             raise unknown_name("dataset", name, known, advice)
-        return cls(folder, read_manifest(folder))
+        stored = cls(folder, read_manifest(folder))
+        stored.check_alike()
+        return stored
 
     @property
     def box(self) -> ActionBox:
@@ -54,23 +65,49 @@ class StoredDataset:
         """Return whether there is a split."""
         return self.manifest["splits"][split] is not None
 
-    def nbytes(self, split: str) -> int:
-        """Return the size of the arrays of a split in bytes."""
-        return sum(array.nbytes for array in self.arrays(split).values())
+    def check_alike(self) -> None:
+        """Raise `InputError` unless all splits have observations and actions of the same shape."""
+        shapes = {split: {name: each.shape[1:] for name, each in self.headers(split).items()} for split in self.splits}
+        for split, found in shapes.items():
+            for name in ROW_ARRAYS:
+                if found[name] != shapes["train"][name]:
+                    raise InputError(
+                        f"{array_path(self.folder, split, name)} has rows of shape {list(found[name])} where train has "
+                        f"{list(shapes['train'][name])}; import the dataset again"
+                    )
 
-    def arrays(self, split: str) -> Arrays:
-        """Return the arrays of a split, mapped; their sizes are checked, their content is not (see `verify`)."""
-        arrays = {}
+    def headers(self, split: str) -> dict[str, Header]:
+        """Return shape and type of each array of a split; they agree with the manifest and the sizes of the files."""
+        headers = {}
         for name in ROW_ARRAYS:
             path = array_path(self.folder, split, name)
+            header = headers[name] = read_array_header(path)
+            is_kind = (header.dtype.str, len(header.shape)) in KINDS[name]
+            if not is_kind or 0 in header.shape or header.column_major:
+                raise InputError(f"{path} holds {header.dtype} of shape {header.shape}; import the dataset again")
+            if header.shape[0] != self.manifest["splits"][split]["rows"]:
+                raise InputError(f"{path} has {header.shape[0]} rows, not those of its manifest; import it again")
+        if headers["action"].shape[1] != len(self.manifest["action_low"]):
+            raise InputError(f"{self.folder / split} has actions of another size than its manifest; import it again")
+        return headers
+
+    def nbytes(self, split: str) -> int:
+        """Return the size of the arrays of a split in bytes."""
+        return sum(header.nbytes for header in self.headers(split).values())
+
+    def arrays(self, split: str) -> Arrays:
+        """Return the arrays of a split, mapped; shapes and ends are checked, other content is not (see `verify`)."""
+        arrays = {}
+        for name, header in self.headers(split).items():
+            path = array_path(self.folder, split, name)
             try:
-                if path.is_symlink():
-                    raise ValueError("it is a link")
-                arrays[name] = np.load(path, mmap_mode="r", allow_pickle=False)
-            except (OSError, ValueError, EOFError) as error:
+                arrays[name] = np.memmap(path, header.dtype, "r", header.data_offset, header.shape)
+            except (OSError, ValueError) as error:
                 raise InputError(f"{path} cannot be used ({error}); import the dataset again") from error
-            if len(arrays[name]) != self.manifest["splits"][split]["rows"]:
-                raise InputError(f"{path} has {len(arrays[name])} rows, not those of its manifest; import it again")
+        last, expected = arrays["last"].view(np.uint8), self.manifest["splits"][split]["episodes"]
+        if last.max() > 1 or np.count_nonzero(last) != expected or not are_finished(arrays):
+            path = array_path(self.folder, split, "last")
+            raise InputError(f"{path} does not mark the ends of {expected} episodes; import the dataset again")
         return arrays
 
     def verify(self, split: str, advance: Callable[[int], None] | None = None) -> None:
@@ -81,23 +118,38 @@ class StoredDataset:
             advance: Called with the number of bytes that were compared since the last call.
         """
         expected = self.manifest["splits"][split]
-        self.arrays(split)
+        self.headers(split)
         found = read_checksums(self.folder, split, advance)
         for name in ROW_ARRAYS:
             if found["sha256"][name] != expected["sha256"][name]:
                 path = array_path(self.folder, split, name)
                 raise InputError(f"{path} does not match its checksum; import the dataset again")
+        if found["fingerprint"] != expected["fingerprint"]:
+            raise InputError(f"{self.folder / split} does not match its fingerprint; import the dataset again")
+
+
+def read_array_header(path: Path) -> Header:
+    """Return the header of an array; raise `InputError` unless its file is plain and whole."""
+    try:
+        file = open_plain(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be used ({error.strerror}); import the dataset again") from error
+    with file:
+        try:
+            return read_header(file, os.fstat(file.fileno()).st_size)
+        except InputError as error:
+            raise InputError(f"{path} {error}; import the dataset again") from error
 
 
 def read_checksums(folder: Path, split: str, advance: Callable[[int], None] | None = None) -> dict[str, Any]:
     """Return the checksum of each array of a split and the fingerprint of all of them, read from their files."""
     fingerprint, checksums = Fingerprint(), {}
     for name in ROW_ARRAYS:
-        checksum = hashlib.sha256()
-        with array_path(folder, split, name).open("rb") as file:
-            np.lib.format.read_magic(file)
-            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-            fingerprint.begin_array(name, dtype, shape)
+        path, checksum = array_path(folder, split, name), hashlib.sha256()
+        header = read_array_header(path)
+        fingerprint.begin_array(name, header.dtype, header.shape)
+        with path.open("rb") as file:
+            file.seek(header.data_offset)
             while data := file.read(HASH_BYTES):
                 checksum.update(data)
                 fingerprint.add_bytes(data)

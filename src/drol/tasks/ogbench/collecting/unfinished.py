@@ -60,7 +60,7 @@ class UnfinishedCollection:
             return
         try:
             found = json.loads(path.read_bytes())
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
             raise InputError(f"{path} is damaged; delete the folder {self.folder} and collect again")
@@ -75,7 +75,7 @@ class UnfinishedCollection:
         """Return the rows of each trajectory that is whole, and the names of damaged ones, which are deleted."""
         rows, damaged = {}, []
         for path in sorted(self.folder.glob("*.npz")):
-            if not path.stem.isdigit() or int(path.stem) >= total:
+            if not path.stem.isdecimal() or int(path.stem) >= total:
                 continue
             try:
                 rows[int(path.stem)] = len(read_npz(path, REQUIRED, OPTIONAL)["terminals"])

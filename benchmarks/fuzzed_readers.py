@@ -1,0 +1,341 @@
+"""What `fuzzing.py` tries: for each kind of file, good ones to start from, and a function that reads bytes as such.
+
+The first byte of an input chooses what the others are: the file itself, or a part of it in a file that is otherwise
+good and whose checksums are made right. The function raises an `InputError` if the file is refused and an
+`AssertionError` if what was read is not what is in it. drol is imported inside the functions, where its coverage can be
+watched.
+"""
+
+import csv
+import hashlib
+import io
+import json
+import os
+import re
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Attempt = Callable[[bytes], None]
+STEPS = {
+    "observations": np.linspace(-1, 1, 24, dtype=np.float32).reshape(12, 2),
+    "actions": np.linspace(-0.9, 0.9, 12, dtype=np.float32)[:, None],
+    "rewards": np.arange(12, dtype=np.float32),
+    "terminals": np.arange(12) == 5,
+    "timeouts": np.arange(12) == 11,
+}
+
+
+def npz(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """An archive as it is, or one array in a good archive."""
+    path = folder / "data.npz"
+
+    def reference(names: Sequence[str]) -> dict[str, np.ndarray]:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in names}
+
+    def attempt(data: bytes) -> None:
+        if data[:1] == b"a":
+            path.write_bytes(data[1:])
+        else:
+            with zipfile.ZipFile(path, "w") as archive:
+                for name, array in STEPS.items():
+                    archive.writestr(f"{name}.npy", data[1:] if name == "observations" else as_npy(array))
+        read_steps(path, reference)
+
+    archive, packed = io.BytesIO(), io.BytesIO()
+    np.savez(archive, **STEPS)
+    np.savez_compressed(packed, **STEPS)
+    arrays = [STEPS["observations"], np.asfortranarray(STEPS["observations"]), STEPS["observations"].astype(">f8")]
+    return attempt, [b"a" + archive.getvalue(), b"a" + packed.getvalue(), *(b"b" + as_npy(array) for array in arrays)]
+
+
+def hdf5(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """Flat files and files of episodes."""
+    import h5py
+
+    path = folder / "data.hdf5"
+
+    def reference(names: Sequence[str]) -> dict[str, np.ndarray]:
+        with h5py.File(path, "r") as file:
+            return {name: np.asarray(file[name]) for name in names}
+
+    def attempt(data: bytes) -> None:
+        path.write_bytes(data)
+        read_steps(path, reference)
+
+    def write(version: str, **options: Any) -> bytes:
+        with h5py.File(path, "w", libver=version) as file:
+            for name, array in STEPS.items():
+                file.create_dataset(name, data=array, **options)
+        return path.read_bytes()
+
+    seeds = [write("earliest"), write("latest", compression="gzip"), write("latest", fletcher32=True, chunks=True)]
+    with h5py.File(path, "w", libver="latest") as file:
+        for number in range(2):
+            group = file.create_group(f"episode_{number}")
+            group["observations"] = STEPS["observations"][:7]
+            for name in ("actions", "rewards", "terminals", "timeouts"):
+                group[name] = STEPS[name][:6]
+    return attempt, [*seeds, path.read_bytes()]
+
+
+def parquet(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """Lists of fixed and of any length, with and without sums of pages."""
+    import pyarrow
+    import pyarrow.parquet
+
+    path = folder / "data.parquet"
+
+    def reference(names: Sequence[str]) -> dict[str, np.ndarray]:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            table = file.read(columns=list(names), use_threads=False)
+        return {name: np.asarray(table.column(name).to_pylist(), float) for name in names}
+
+    def attempt(data: bytes) -> None:
+        path.write_bytes(data)
+        read_steps(path, reference)
+
+    lists = {name: array.tolist() for name, array in STEPS.items()}
+    fixed = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(STEPS["observations"].ravel()), 2)
+    seeds = []
+    for columns, options in (
+        (lists, {"compression": "none"}),
+        (lists | {"observations": fixed}, {"row_group_size": 5}),
+        (lists, {"write_page_checksum": True, "use_dictionary": False}),
+    ):
+        pyarrow.parquet.write_table(pyarrow.table(columns), path, **options)
+        seeds.append(path.read_bytes())
+    return attempt, seeds
+
+
+def text(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """CSV files."""
+    path = folder / "data.csv"
+    flags = {"true": 1.0, "1": 1.0, "1.0": 1.0, "false": 0.0, "0": 0.0, "0.0": 0.0}
+
+    def reference(names: Sequence[str]) -> dict[str, np.ndarray]:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header, *lines = [line for line in csv.reader(file) if line]
+        columns = [name.strip() for name in header]
+
+        def number(name: str, cell: str) -> float:
+            is_flag = re.match("term|time|trunc|end|done", name)
+            return flags.get(cell.strip().lower(), float("nan")) if is_flag else float(cell)
+
+        return {name: np.asarray([number(name, line[columns.index(name)]) for line in lines]) for name in names}
+
+    def attempt(data: bytes) -> None:
+        path.write_bytes(data)
+        read_steps(path, reference)
+
+    columns = ["observations_0", "observations_1", "actions", "rewards", "terminals", "timeouts"]
+    values = np.column_stack(list(STEPS.values())).tolist()
+    lines = [",".join(columns), *(",".join(map(repr, row)) for row in values)]
+    words = [",".join([*map(str, row[:4]), *(("false", " TRUE ")[int(flag)] for flag in row[4:])]) for row in values]
+    return attempt, ["\n".join(lines).encode(), "\r\n".join([lines[0], *words]).encode("utf-8-sig")]
+
+
+def read_steps(path: Path, reference: Callable[[Sequence[str]], Mapping[str, np.ndarray]]) -> None:
+    """Read a file in every way that drol does; compare its numbers with what another reader finds."""
+    from drol.data.files import open_steps
+    from drol.data.rows import check_rows
+    from drol.data.store.audit import audit_files, audit_stored
+    from drol.data.store.importing import import_files
+
+    file = open_steps(path, {})
+    blocks = [block for block, _ in file.blocks()]
+    if blocks and "episode" not in file.names:
+        expected = reference(sorted({name for names in file.chosen.values() for name in names}))
+        for field, names in file.chosen.items():
+            found = np.concatenate([block[field] for block in blocks])
+            wanted = np.concatenate([expected[name].reshape(len(found), -1) for name in names], -1)
+            with np.errstate(invalid="ignore"):  # to cast a NaN of some kinds makes NumPy warn
+                np.testing.assert_array_equal(found.reshape(wanted.shape).astype(float), wanted.astype(float))
+    audit = audit_files([path])
+    assert str(audit).replace("\n", "").isprintable()
+    if not audit.problems:
+        root = path.parent / "datasets"
+        stored = import_files([path], "mine", root=root, replace=True, validation=0.5)
+        for split in stored.splits:
+            check_rows(stored.arrays(split))
+        assert audit_stored("mine", root).counts == audit.counts
+
+
+def dataset(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """A manifest as it is or with its sum made right; an array of a dataset as it is, or with all sums made right."""
+    from drol.data.dataset import Dataset
+    from drol.data.on_disk import OnDiskDataset
+    from drol.data.store.audit import audit_stored
+    from drol.data.store.episode_writer import EpisodeWriter
+    from drol.data.store.manifest import digest
+    from drol.data.store.stored import StoredDataset, read_checksums
+    from drol.tasks.files import describe_dataset
+
+    os.environ["DROL_DATA"] = str(folder)
+    with EpisodeWriter("mine", folder, validation=0.5) as writer:
+        for _ in range(2):
+            writer.add(STEPS["observations"], STEPS["actions"][:11], STEPS["rewards"][:11], terminal=True)
+    whole = {path: path.read_bytes() for path in (folder / "mine").rglob("*.*")}
+    paths = {b"m"[0]: folder / "mine" / "dataset.json", b"s"[0]: folder / "mine" / "dataset.json"}
+    for letter, name in zip(b"oarcl", ("observation", "action", "reward", "continues", "last"), strict=True):
+        paths |= {
+            letter: folder / "mine" / "train" / f"{name}.npy",
+            letter - 32: folder / "mine" / "train" / f"{name}.npy",
+        }
+    right = StoredDataset.open("mine", folder).manifest
+
+    def sign(content: Any) -> bytes:
+        return json.dumps(content | {"sha256": digest(content)}).encode()
+
+    def attempt(data: bytes) -> None:
+        letter = data[0] if data and data[0] in paths else b"m"[0]
+        for path, content in whole.items():
+            path.write_bytes(content)
+        paths[letter].write_bytes(data[1:])
+        forged = letter == b"s"[0] or letter < 96  # upper case
+        if letter == b"s"[0]:
+            try:
+                content = json.loads(data[1:])
+                paths[letter].write_bytes(sign(content) if isinstance(content, dict) else data[1:])
+            except (ValueError, RecursionError):
+                pass
+        elif forged:
+            sums = read_checksums(folder / "mine", "train")
+            splits = right["splits"] | {"train": right["splits"]["train"] | sums}
+            (folder / "mine" / "dataset.json").write_bytes(sign(right | {"splits": splits}))
+        entry = describe_dataset("mine")
+        assert entry.damage.isprintable()
+        stored = StoredDataset.open("mine", folder)
+        assert str(audit_stored("mine", folder)).replace("\n", "").isprintable()
+        arrays: dict[str, Any] = {name: np.array(array) for name, array in stored.arrays("train").items()}
+        memory, mapped = Dataset.from_rows(**arrays), OnDiskDataset.open(stored, "train")
+        assert memory.size == mapped.size == entry.transitions
+        assert memory.fingerprint() == mapped.fingerprint()
+        assert forged or memory.fingerprint() == right["splits"]["train"]["fingerprint"]
+        np.testing.assert_array_equal(mapped.take(np.arange(mapped.size)).reward, arrays["reward"][~arrays["last"]])
+
+    return attempt, [bytes([letter]) + whole[path] for letter, path in paths.items()]
+
+
+def trained_run(folder: Path) -> Path:
+    """The folder of a run of two updates."""
+    import drol
+    from drol.algorithms.bc import BC
+
+    data = drol.Dataset.from_arrays(*STEPS.values())
+    config = drol.RunConfig(algorithm=BC(hidden_sizes=(4,), batch_size=4), task="toy", steps=2, log_interval=1)
+    drol.train(config, folder / "run", drol.task_from(data, "toy"), quiet=True)
+    return folder / "run"
+
+
+def config(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """`config.json` of a run."""
+    import drol
+
+    run = trained_run(folder)
+
+    def attempt(data: bytes) -> None:
+        (run / "config.json").write_bytes(data)
+        assert repr(drol.open_run(run)).isprintable()
+
+    return attempt, [(run / "config.json").read_bytes()]
+
+
+def rows(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """The files of rows of a run."""
+    import drol
+
+    run = trained_run(folder)
+    names = {"m": "metrics", "e": "evaluations", "x": "extra_evaluations", "f": "offline", "o": "online_episodes"}
+    kinds = names | {"f": "offline_evaluations"}
+    offline = {
+        "step": 2,
+        "seed": 0,
+        "best_of": 1,
+        "discount": 0.9,
+        "updates": 3,
+        "unseen": True,
+        "seconds": 1.0,
+        "q": 0.5,
+    }
+    episode = {"seed": 1, "total_reward": 1.0, "length": 3, "success": True}
+    evaluation = {"step": 2, "seed": 0, "score": 1.5, "seconds": 0.1, "best_of": 2, "episodes": [episode]}
+    online = {"step": 3, "seed": 0, "total_reward": 1.0, "length": 3, "success": False}
+
+    def attempt(data: bytes) -> None:
+        kind = chr(data[0]) if data[:1] and chr(data[0]) in names else "m"
+        path = run / f"{names[kind]}.jsonl"
+        path.write_bytes(data[1:])
+        try:
+            found = getattr(drol.open_run(run), kinds[kind])
+            for row in found:
+                assert isinstance(row.step, int)
+                json.dumps(row.to_dict())
+                row.columns()
+        finally:
+            path.unlink()
+
+    made = {"e": evaluation, "x": evaluation, "f": offline, "o": online}
+    seeds = [letter.encode() + 3 * f"{json.dumps(row)}\n".encode() for letter, row in made.items()]
+    return attempt, [b"m" + (run / "metrics.jsonl").read_bytes(), *seeds]
+
+
+def policy(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """Manifest and arrays of a policy, as they are or with the sums made right."""
+    import drol
+
+    saved = next(each for each in sorted((trained_run(folder) / "policies").iterdir()) if each.is_dir())
+    paths = {"manifest": saved / "manifest.json", "arrays": saved / "arrays.safetensors"}
+    whole = {path: path.read_bytes() for path in paths.values()}
+    right, action = json.loads(whole[paths["manifest"]]), drol.load_policy(saved).act([0.0, 0.5])
+
+    def sign(manifest: Mapping[str, Any]) -> bytes:
+        content = {name: value for name, value in manifest.items() if name != "manifest_sha256"}
+        checksum = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return json.dumps(content | {"manifest_sha256": checksum}).encode()
+
+    def attempt(data: bytes) -> None:
+        kind, content = data[:1], data[1:]
+        for path, good in whole.items():
+            path.write_bytes(good)
+        paths["arrays" if kind in (b"a", b"b") else "manifest"].write_bytes(content)
+        if kind == b"s":
+            try:
+                manifest = json.loads(content)
+                paths["manifest"].write_bytes(sign(manifest) if isinstance(manifest, dict) else content)
+            except (ValueError, RecursionError):
+                pass
+        elif kind == b"b":
+            paths["manifest"].write_bytes(sign(right | {"sha256": hashlib.sha256(content).hexdigest()}))
+        loaded = drol.load_policy(saved)
+        if kind not in (b"s", b"b"):
+            np.testing.assert_array_equal(loaded.act([0.0, 0.5]), action)
+
+    return attempt, [
+        letter + whole[path]
+        for letter, path in zip(
+            (b"m", b"s", b"a", b"b"), 2 * list(paths.values())[:1] + 2 * list(paths.values())[1:], strict=True
+        )
+    ]
+
+
+def as_npy(array: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+READERS = {
+    "npz": npz,
+    "hdf5": hdf5,
+    "parquet": parquet,
+    "csv": text,
+    "dataset": dataset,
+    "config": config,
+    "policy": policy,
+    "rows": rows,
+}
