@@ -8,12 +8,13 @@ import json
 import os
 import random
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from drol.cli.flags import Parser, number, whole_number
+from drol.cli import flags
 from drol.cli.main import complain
 from drol.errors import InputError
 from drol.experiments.documents import fill_document
@@ -38,16 +39,18 @@ The faults follow from the seed; how far a process is when one strikes also depe
 not end as the undisturbed one keeps its folder, and the exit code is 1."""
 
 
-def make_parser() -> Parser:
-    parser = Parser("storm", "Kill, stop, damage and starve small runs, and compare how they end.", EPILOG)
+def make_parser() -> flags.Parser:
+    parser = flags.Parser("storm", "Kill, stop, damage and starve small runs, and compare how they end.", EPILOG)
     parser.prog = COMMAND
-    parser.add_argument("--minutes", type=number, default=10.0, help="when the last fault is injected (default: 10)")
-    parser.add_argument("--trials", type=whole_number, metavar="N", help="runs, in place of --minutes")
     parser.add_argument(
-        "--seed", type=whole_number, default=0, metavar="N", help="what the faults follow from (default: 0)"
+        "--minutes", type=flags.number, default=10.0, help="when the last fault is injected (default: 10)"
+    )
+    parser.add_argument("--trials", type=flags.whole_number, metavar="N", help="runs, in place of --minutes")
+    parser.add_argument(
+        "--seed", type=flags.whole_number, default=0, metavar="N", help="what the faults follow from (default: 0)"
     )
     parser.add_argument(
-        "--first", type=whole_number, default=0, metavar="N", help="number of the first run (default: 0)"
+        "--first", type=flags.whole_number, default=0, metavar="N", help="number of the first run (default: 0)"
     )
     parser.add_argument("--configurations", nargs="+", default=["*"], metavar="GLOB", help="only these (default: all)")
     parser.add_argument("--faults", nargs="+", default=["*"], metavar="GLOB", help="only these (default: all)")
@@ -78,10 +81,10 @@ class Storm:
     def rage(self) -> None:
         """Make trials until the time or their number is up."""
         first, count = self.parsed.first, self.parsed.trials
-        for number in range(first, first + count) if count else itertools.count(first):
+        for index in range(first, first + count) if count else itertools.count(first):
             if time.monotonic() > self.end:
                 break
-            self.trial(number)
+            self.trial(index)
             done = f"{self.tally.kills} kills, {self.tally.faults} faults, {self.failures} runs wrong"
             print(f"storm: {self.minutes:.1f} minutes, {done}", flush=True)
 
@@ -160,6 +163,8 @@ def run(arguments: list[str]) -> int:
     with contextlib.ExitStack() as stack:
         mounted = stack.enter_context(small_disk(parsed.folder.absolute() / "small-disk"))
         storm = Storm(parsed, parsed.folder.absolute() / "small-disk" if mounted else None)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # end, and tell what was found so far
+            signal.signal(number, signal.default_int_handler)
         with contextlib.suppress(KeyboardInterrupt):
             storm.rage()
     found = storm.to_dict()

@@ -131,6 +131,9 @@ def become(arguments: list[str], log: Path, moment: Moment | None, orders: Path 
     code = 70
     try:
         os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):  # a shell may have had them ignored
+            signal.signal(number, signal.SIG_DFL)
         with log.open("w") as file, Path(os.devnull).open() as nothing:
             os.dup2(nothing.fileno(), 0)
             os.dup2(file.fileno(), 1)

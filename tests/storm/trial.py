@@ -114,6 +114,8 @@ class Trial:
             problems = differences(self.run, self.expected.run, self.broken_environments, self.lost_rows)
             if problems:
                 raise Wrong("; ".join(problems))
+            for count in self.unsettled:  # the last start met them
+                count.survived += 1
         except Wrong:
             for count in self.counts:
                 count.wrong += 1
@@ -142,23 +144,25 @@ class Trial:
         """Return the steps of checkpoints that a start may go on from."""
         return [step for step in saved_steps(self.run / "checkpoints") if step not in self.damaged]
 
-    def note(self, fault: str, promise: float) -> None:
-        """Count a fault after which at most so many updates are done again."""
+    def note(self, fault: str, promise: float | None = None) -> None:
+        """Count a fault, one that makes so many updates at most to be done again, or none if that is None."""
         count = self.tally.count(fault, self.configuration.name)
         count.injected += 1
         self.counts.append(count)
         self.unsettled.append(count)
         now = progress(self.run)
-        if now >= self.reached:
-            self.reached, self.promise, self.loser = now, promise, count
+        if promise is not None and (now > self.reached or promise > self.promise):
+            self.reached, self.promise, self.loser = max(now, self.reached), promise, count
 
     def damage(self, fault: str) -> bool:
         """Damage the folder; a damage that must be refused is tried at once and undone."""
         backup = self.folder / "backup"
         shutil.rmtree(backup, ignore_errors=True)
         shutil.copytree(self.run, backup, symlinks=True)
+        reached = progress(self.run)
         done = DAMAGES[fault](self.run, self.dice)
-        self.note(fault, float("inf"))
+        self.note(fault, float("inf") if done.steps else None)
+        self.reached = max(self.reached, reached)
         self.damaged |= {*done.steps}
         self.foreign += done.foreign
         self.lost_rows += done.lost_rows
@@ -186,24 +190,17 @@ class Trial:
         """Start the run, let a fault happen to it, and return whether it has finished."""
         whole = self.whole()
         moment = self.moment(fault)
-        if fault == DISK_FULL:
-            assert self.full_disk is not None
-            target = self.target()
-            command = self.command()
-            if self.wait_for(command, target):
-                with self.full_disk(self.dice.choice(FREE)):
-                    self.note(fault, float("inf"))
-                    command.wait()
-        else:
-            command = self.command(moment, self.orders if fault in WORKERS else None)
-            self.disturb(command, fault)
+        command = self.command(moment, self.orders if fault in WORKERS else None)
+        struck = self.disturb(command, fault)
         code, output = self.ended(command)
         self.settle(output, whole[-1] if whole else 0, code)
+        if struck and fault in (DISK_FULL, *WORKERS):
+            self.note(fault, float("inf") if fault == DISK_FULL else None)
         killed = code == -signal.SIGKILL
         if killed:
             self.note(fault if fault in KILLS else KILLS[-1], INTERVAL)
         elif code != 0 and fault in SIGNALS:
-            self.check_signal(fault, code, output, command.log)
+            self.check_signal(fault, code, early=struck, log=command.log)
         elif code != 0 and fault != DISK_FULL and not self.was_finished():
             raise Wrong(f"exit code {code} without a reason, see {command.log}")
         if not killed and "Traceback" in output:
@@ -226,8 +223,8 @@ class Trial:
             return Moment(self.run, dice.randint(1, 12), parts, dice.choice([delay, dice.uniform(0, 0.5)]))
         return None
 
-    def disturb(self, command: Command, fault: str | None) -> None:
-        """Let a fault happen from outside."""
+    def disturb(self, command: Command, fault: str | None) -> bool:
+        """Let a fault happen from outside; return whether it did."""
         if fault == "kill -9 in start-up":
             command.wait(self.dice.uniform(0, self.expected.startup))
             command.send(signal.SIGKILL)
@@ -235,19 +232,30 @@ class Trial:
             if self.wait_for(command, self.target()):
                 command.wait(self.dice.choice([0, self.dice.uniform(0, 0.1)]))
                 command.send(signal.SIGKILL)
+        elif fault in SIGNALS and self.dice.random() < 0.2:
+            command.wait(self.dice.uniform(0, self.expected.startup))
+            command.send(signal.Signals[fault])
+            return True
         elif fault in SIGNALS:
             if self.wait_for(command, self.target()):
                 command.wait(self.dice.uniform(0, 0.05))
                 command.send(signal.Signals[fault])
+        elif fault == DISK_FULL:
+            assert self.full_disk is not None
+            if self.wait_for(command, self.target()):
+                with self.full_disk(self.dice.choice(FREE)):
+                    command.wait()
+                return True
         elif fault in WORKERS:
             self.orders.write_text(fault.split()[1])
             next_evaluation = (progress(self.run) // 100 + 1) * 100
             self.wait_for(command, next_evaluation + self.dice.randint(10, 60))
-            if not self.orders.exists():  # an environment has taken the order
-                self.note(fault, INTERVAL)
-                self.broken_environments += 1
+            taken = not self.orders.exists()  # by an environment
+            self.broken_environments += taken
             self.orders.unlink(missing_ok=True)
             command.send(signal.SIGKILL)
+            return taken
+        return False
 
     def target(self) -> int:
         """Return an update not far ahead."""
@@ -296,13 +304,13 @@ class Trial:
                 raise Wrong(f"{lost} updates were lost by: {self.loser.fault}")
         for count in self.unsettled:
             count.survived += 1
-        self.unsettled, self.reached, self.loser = [], 0, None
+        self.unsettled, self.reached, self.promise, self.loser = [], 0, 0, None
         self.damaged.clear()  # what is newer than the checkpoint was forgotten
         self.lost_rows = [row for row in self.lost_rows if row[0] == "evaluations.jsonl" or row[1] <= step]
 
-    def check_signal(self, fault: str, code: int, output: str, log: Path) -> None:
-        """Count a signal; it must have ended the run with a code of its own, after saving."""
+    def check_signal(self, fault: str, code: int, early: bool, log: Path) -> None:
+        """Count a signal; it ends a run that trains with a code of its own, after saving; one that starts, anyhow."""
         number = signal.Signals[fault]
-        if code not in (128 + number, 130):
+        if code not in (128 + number, 130) and not (early and code == -number):
             raise Wrong(f"exit code {code} after {fault}, see {log}")
-        self.note(fault, 0)
+        self.note(fault, INTERVAL if early else 0)
