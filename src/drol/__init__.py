@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same 
     from drol.errors import InputError
     from drol.evaluation.runs import evaluate, evaluate_offline
     from drol.experiments.compare.compare import compare
+    from drol.experiments.doctor import doctor
     from drol.experiments.report import report
     from drol.experiments.results.collect import collect_results
     from drol.paper.presets import settings
@@ -54,6 +55,7 @@ MODULES = {
     "drol.errors": ("InputError",),
     "drol.evaluation.runs": ("evaluate", "evaluate_offline"),
     "drol.experiments.compare.compare": ("compare",),
+    "drol.experiments.doctor": ("doctor",),
     "drol.experiments.report": ("report",),
     "drol.experiments.results.collect": ("collect_results",),
     "drol.paper.presets": ("settings",),
