@@ -1,7 +1,9 @@
 import importlib.metadata
 import subprocess
+import tomllib
 
 import pytest
+from toys import TESTS
 
 from drol.experiments import doctor as module
 from drol.experiments.doctor import NOTE, OK, PROBLEM, doctor
@@ -71,6 +73,11 @@ def test_an_extra_that_is_not_installed_is_no_problem_and_says_what_it_is_for(wi
     assert "(pyarrow), for LeRobot's Parquet files: pip install 'drol[lerobot]'" in found["extra lerobot"].words
     assert found["extra cuda12"].state == NOTE
     assert found["extra report"].state == OK
+
+
+def test_every_extra_of_the_project_is_explained():
+    extras = tomllib.loads((TESTS.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert module.EXTRAS.keys() == extras.keys() - {"all", "dev"}
 
 
 def test_a_driver_that_ends_the_drawing_process_is_a_problem(monkeypatch):

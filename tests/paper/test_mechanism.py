@@ -8,7 +8,16 @@ from toys import TINY, saved_run, tiny_config, tiny_task
 import drol
 from drol.errors import InputError
 from drol.paper import mechanism
-from drol.paper.mechanism import Q_STEP, follow, mean_hold, measure_mechanism, read_mechanism, route, write_mechanism
+from drol.paper.mechanism import (
+    Q_STEP,
+    add_rows,
+    follow,
+    mean_hold,
+    measure_mechanism,
+    read_mechanism,
+    route,
+    write_mechanism,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +81,13 @@ def test_rows_are_read_as_they_were_written(run, tmp_path):
         (row.task, row.seed, row.step, row.handover) for row in rows
     ]
     assert found[0].q_gap == pytest.approx(rows[0].q_gap, rel=1e-5)
+
+
+def test_rows_of_other_runs_stay_and_those_of_the_same_run_are_replaced(run):
+    rows = measure_mechanism(run)
+    first, other = rows[:3], dataclasses.replace(rows[0], candidates=64)
+    stale = [dataclasses.replace(row, held=99) for row in first]
+    assert add_rows([other, *stale], first) == [*first, other]
 
 
 def test_a_method_that_does_not_route_and_other_files_are_refused(tmp_path):

@@ -42,6 +42,7 @@ EXTRAS = {  # what each is for
     "hdf5": "HDF5 files",
     "lerobot": "LeRobot's Parquet files",
     "report": "reports and figures",
+    "onnx": "policies as ONNX files",
     "cuda12": "NVIDIA GPUs",
 }
 DRAWING = """

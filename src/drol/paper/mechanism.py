@@ -185,6 +185,16 @@ def measure_runs(paths: Iterable[Path], report: Report | None = None) -> list[Me
     return rows
 
 
+def add_rows(before: Iterable[MechanismRow], rows: Sequence[MechanismRow]) -> list[MechanismRow]:
+    """Return rows together with those from before that are of other seeds, methods, tasks or values of K."""
+
+    def run(row: MechanismRow) -> tuple:
+        return row.task, row.method, row.candidates, row.seed
+
+    measured = {run(row) for row in rows}
+    return sorted([*(row for row in before if run(row) not in measured), *rows], key=lambda row: (*run(row), row.step))
+
+
 def mean_hold(owners: Sequence[np.ndarray]) -> float:
     """Return for how many checkpoints in a row an action keeps its owner, in the mean over all such stretches."""
     stacked = np.stack(owners)  # [checkpoint, state]

@@ -2,6 +2,8 @@ import pytest
 
 from drol.cli.train import parse
 from drol.errors import InputError
+from drol.experiments.results.collect import collect_results
+from drol.experiments.results.files import write_results
 from drol.paper.presets import METHODS
 from drol.paper.reproduce.experiments import BLOCKS, EXPERIMENTS
 from drol.paper.reproduce.plan import command_lines, family_of, make_plan
@@ -11,6 +13,7 @@ from drol.storage import exclusive
 from drol.tasks.base import Episode
 
 MAZE = "pointmaze-medium-navigate-singletask-task1-v0"
+EPISODE = Episode(0, -1.0, 1, True)
 
 
 def finish(run, root, score=50.0):
@@ -19,7 +22,7 @@ def finish(run, root, score=50.0):
     (directory.checkpoints / f"{run.config.total_steps:09d}").mkdir(parents=True)
     directory.write_config({"run": run.config.to_dict(), "dataset_fingerprint": "ab", "circumstances": {}})
     for seed in run.seeds:
-        directory.log_evaluation(EvaluationRow(run.config.total_steps, seed, score, (Episode(0, -1.0, 1, True),)))
+        directory.log_evaluation(EvaluationRow(run.config.total_steps, seed, score, (EPISODE,)))
 
 
 @pytest.mark.parametrize("scale", BLOCKS)
@@ -95,6 +98,19 @@ def test_the_runs_with_the_chosen_k_are_planned_when_it_is_known(tmp_path):
     plan = make_plan("table1", "smoke", methods=["drol*"], seeds=2, root=tmp_path)
     assert not plan.notes
     assert {(run.changes["num_candidates"], run.seeds) for run in plan.runs} >= {(4, (0,)), (4, (1,))}
+
+
+def test_what_was_run_elsewhere_is_not_run_again(tmp_path):
+    runs = make_plan("fig4", "smoke", seeds=1, root=tmp_path / "elsewhere").runs
+    finish(runs[0], tmp_path / "elsewhere")
+    finish(runs[1], tmp_path / "elsewhere")
+    policies = RunDirectory(tmp_path / "elsewhere" / runs[0].name)
+    policies.log_extra_evaluation(EvaluationRow(runs[0].config.total_steps, 0, 5.0, (EPISODE,), best_of=2))
+    write_results(collect_results(tmp_path / "elsewhere"), tmp_path / "results.csv")
+    results = collect_results(tmp_path / "results.csv")
+    plan = make_plan("fig4", "smoke", seeds=2, root=tmp_path, results=results)
+    assert [str(state) for _, state in plan.states()] == ["done", "missing", "missing", "missing"]
+    assert [run.name for run in plan.unfinished()] == [run.name for run in plan.runs[1:]]  # [1] lacks its best of 2
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,14 @@ def add_plan_flags(parser: Parser) -> None:
         "--seeds-per-run", type=whole_number, metavar="N", help="seeds in one process (default: all; small, smoke: 1)"
     )
     parser.add_argument("--root", type=Path, default=ROOT, help=f"where the runs are kept (default: {ROOT})")
+    parser.add_argument(
+        "--results",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="PATH",
+        help="files of `drol results export`, or runs of another root, that need not be made again",
+    )
 
 
 def plan_from(parsed: argparse.Namespace) -> Plan:
@@ -40,6 +48,7 @@ def plan_from(parsed: argparse.Namespace) -> Plan:
         parsed.seeds,
         parsed.root,
         parsed.seeds_per_run,
+        collect_results(parsed.results),
     )
 
 

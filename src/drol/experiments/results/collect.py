@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from drol.checkpoints import read_metadata, saved_steps, step_name
 from drol.errors import InputError
 from drol.experiments.results.files import SUFFIXES, read_results
 from drol.experiments.results.result import LEFT_OUT, Result, Results, settings_id
+from drol.runs.config import RunConfig
 from drol.runs.directory import CONFIG, EVALUATIONS
 from drol.runs.rows import EvaluationRow
 from drol.runs.run import Run, open_run
@@ -92,7 +93,7 @@ def results_of(run: Run) -> list[Result]:
     results = []
     for kind, rows in scored.items():
         for row in rows:
-            settings = changed_settings(run, row)
+            settings = changed_settings(run.config, row.acting, row.step)
             results.append(
                 Result(
                     **shared,
@@ -114,12 +115,12 @@ def results_of(run: Run) -> list[Result]:
     return results
 
 
-def changed_settings(run: Run, row: EvaluationRow) -> str:
+def changed_settings(config: RunConfig, acting: Mapping[str, Any], step: int) -> str:
     """Return the hyperparameters and settings of an evaluation that are not at their defaults, as sorted JSON."""
-    changed: dict[str, Any] = {"steps": run.config.steps} if row.step > run.config.steps else {}
-    for owner in (run.config, run.config.algorithm):
+    changed: dict[str, Any] = {"steps": config.steps} if step > config.steps else {}
+    for owner in (config, config.algorithm):
         for field in dataclasses.fields(owner):
-            value = row.acting.get(field.name, getattr(owner, field.name))
+            value = acting.get(field.name, getattr(owner, field.name))
             if field.name not in LEFT_OUT and value != field.default:
                 changed[field.name] = value
     return json.dumps(changed, sort_keys=True)

@@ -137,7 +137,7 @@ def execute(plan: Plan, executor: Executor | None = None, report: Report | None 
     Returns:
         How each job ended. One that failed does not stop the others; its log says why.
     """
-    states = {each.name: (each, each.state(plan.root)) for each in plan.runs}
+    states = {each.name: (each, state) for each, state in plan.states()}
     jobs = [make_job(each, plan.root) for each, state in states.values() if not state.done and not state.running]
     total = sum(state.steps for _, state in states.values())
     done = sum(state.step for _, state in states.values())

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from drol.errors import InputError, unknown_name
-from drol.experiments.results.collect import collect_results
+from drol.experiments.results.collect import changed_settings, collect_results
+from drol.experiments.results.result import Result, settings_id
 from drol.paper.presets import GROUP_OF_TASK, settings
 from drol.paper.reproduce.experiments import COLUMNS, TUNED, Block, blocks_of, ladder_of
 from drol.paper.reproduce.scores import choosing_tasks, chosen_candidates
@@ -19,6 +20,7 @@ from drol.runs.run import Run
 from drol.storage import exclusive
 
 ROOT = Path("runs/paper")  # where the runs of a reproduction are kept
+Evaluated = frozenset[tuple]  # evaluations at the end of a training: task, method, settings, actions drawn, seed
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,10 @@ class PlannedRun:
         evaluations = [["evaluate", out, "--best-of", str(count)] for count in self.missing_best_of(root)]
         return [[*train, *map(str, self.seeds), "--out", out], *evaluations]
 
-    def state(self, root: Path) -> "State":
-        """Return how far the run is."""
+    def state(self, root: Path, elsewhere: Evaluated = frozenset()) -> "State":
+        """Return how far the run is; one whose results are known from elsewhere is done."""
+        if self.evaluations() <= elsewhere:
+            return State(self.config.total_steps, self.config.total_steps, False, True)
         directory = RunDirectory(root / self.name)
         if not directory.exists:
             return State(0, self.config.total_steps, False)
@@ -60,6 +64,13 @@ class PlannedRun:
         evaluated = {row.seed for row in directory.read_evaluations() if row.step == self.config.total_steps}
         done = step >= self.config.total_steps and evaluated >= {*self.seeds}
         return State(step, self.config.total_steps, is_locked(directory), done and not self.missing_best_of(root))
+
+    def evaluations(self) -> Evaluated:
+        """Return the evaluations that the run ends with."""
+        config = self.config
+        identity = settings_id(changed_settings(config, {}, config.steps))
+        drawn = (config.algorithm.default_best_of, *self.best_of)
+        return frozenset((self.task, self.method, identity, count, seed) for count in drawn for seed in self.seeds)
 
     def missing_best_of(self, root: Path) -> list[int]:
         """Return which of the evaluations after training are missing."""
@@ -109,9 +120,10 @@ class Plan:
     root: Path
     runs: tuple[PlannedRun, ...]
     notes: tuple[str, ...] = ()
+    elsewhere: Evaluated = frozenset()  # what needs no run here
 
     def states(self) -> list[tuple[PlannedRun, State]]:
-        return [(each, each.state(self.root)) for each in self.runs]
+        return [(each, each.state(self.root, self.elsewhere)) for each in self.runs]
 
     def unfinished(self) -> list[PlannedRun]:
         return [each for each, state in self.states() if not state.done]
@@ -125,6 +137,7 @@ def make_plan(
     seeds: int | None = None,
     root: Path | str = ROOT,
     seeds_per_run: int | None = None,
+    results: Sequence[Result] = (),
 ) -> Plan:
     """Plan the runs of tables and figures of the paper.
 
@@ -136,6 +149,7 @@ def make_plan(
         seeds: Seeds of each task; the number of the scale if None.
         root: Where the runs are kept.
         seeds_per_run: Seeds trained in one process; all at the scale "paper", else one, if None.
+        results: Results of runs that were made elsewhere and are not to be made again, as `collect_results` gives them.
 
     Returns:
         The plan; `drol.paper.reproduce.execute.execute` runs it.
@@ -156,7 +170,7 @@ def make_plan(
     for block in blocks:
         matching = fnmatch.filter(block.tasks, tasks)
         chosen = [method for method in block.methods if methods is None or method in methods]
-        for each in block_runs(block, matching, chosen, scale, seeds, seeds_per_run, root, notes):
+        for each in block_runs(block, matching, chosen, scale, seeds, seeds_per_run, root, notes, results):
             known_run = runs.setdefault(each.name, each)
             if each.best_of and not known_run.best_of:  # another experiment wants more of the same run
                 runs[each.name] = each
@@ -166,7 +180,13 @@ def make_plan(
         raise InputError(
             f"{' '.join(names)} at scale {scale} has no runs of {wanted} there; it has {', '.join(allowed)}"
         )
-    return Plan(" ".join(names), scale, root, tuple(runs.values()), tuple(dict.fromkeys(notes)))
+    notes = list(dict.fromkeys(notes))
+    return Plan(" ".join(names), scale, root, tuple(runs.values()), tuple(notes), evaluated(results))
+
+
+def evaluated(results: Iterable[Result]) -> Evaluated:
+    """Return the evaluations of results that were made at the end of a training."""
+    return frozenset((*row.group, row.seed) for row in results if row.step == row.steps)
 
 
 def block_runs(
@@ -178,6 +198,7 @@ def block_runs(
     seeds_per_run: int | None,
     root: Path,
     notes: list[str],
+    results: Sequence[Result],
 ) -> Iterable[PlannedRun]:
     """Yield the runs of a block; those of DROL* are the ones that choose K until they are done."""
     count = seeds or block.seeds
@@ -190,7 +211,7 @@ def block_runs(
                     if method != TUNED:
                         yield PlannedRun(scale, task, method, group, changes, block.best_of if candidates else ())
     for task in tasks if TUNED in methods else ():
-        yield from tuned_runs(task, scale, groups, root, notes)
+        yield from tuned_runs(task, scale, groups, root, notes, results)
 
 
 def seed_groups(count: int, per_run: int) -> list[tuple[int, ...]]:
@@ -198,7 +219,12 @@ def seed_groups(count: int, per_run: int) -> list[tuple[int, ...]]:
 
 
 def tuned_runs(
-    task: str, scale: str, groups: Sequence[tuple[int, ...]], root: Path, notes: list[str]
+    task: str,
+    scale: str,
+    groups: Sequence[tuple[int, ...]],
+    root: Path,
+    notes: list[str],
+    results: Sequence[Result],
 ) -> Iterable[PlannedRun]:
     """Yield the runs that choose K for a task and, when these are done, the runs of the task with it."""
     ladder = [
@@ -209,10 +235,11 @@ def tuned_runs(
     ]
     yield from ladder
     folders = [root / scale / each for each in choosing_tasks(task)]
-    results = collect_results([folder for folder in folders if any(folder.rglob(EVALUATIONS))])
-    chosen = chosen_candidates(results, task, ladder_of(scale))
+    here = collect_results([folder for folder in folders if any(folder.rglob(EVALUATIONS))])
+    chosen = chosen_candidates([*here, *results], task, ladder_of(scale))
     if chosen is None:
-        done = sum(each.state(root).done for each in ladder)
+        elsewhere = evaluated(results)
+        done = sum(each.state(root, elsewhere).done for each in ladder)
         notes.append(
             f"K* of {task}: not chosen yet, {done} of {len(ladder)} runs on {' '.join(choosing_tasks(task))} are done"
         )

@@ -1,0 +1,103 @@
+"""Multi-layer perceptrons in NumPy that write into buffers: linear layers, GELU and, in critics, LayerNorm.
+
+An action of a small network takes as long as its passes over a few hundred numbers, so there are few of them. A bias
+is a row of its kernel, met by a column of ones. GELU in its form with tanh is `x sigmoid(a x + b x^3)`, which of
+`y = -b^(1/3) x` is `y / (1 + exp(y (y^2 + c)))` times `-b^(-1/3)`; both factors are in the kernels around it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+LINEAR = 2 * math.sqrt(2 / math.pi)
+CUBIC = 0.044715 * LINEAR
+INTO, OUT_OF = -(CUBIC ** (1 / 3)), -(CUBIC ** (-1 / 3))
+SHIFT = np.asarray([LINEAR * CUBIC ** (-1 / 3)], np.float32)  # as arrays: NumPy takes longer over single numbers
+ONE, MINUS_ONE = np.ones(1, np.float32), -np.ones(1, np.float32)
+SMALLEST_VARIANCE = np.float32(1e-6)
+
+
+class Buffers(NamedTuple):
+    """What a network writes to, for a number of rows."""
+
+    input: Any  # what the network sees [rows, in]: to be written before a call
+    layers: list[Any]  # of each layer: what it sees, with a column of ones, its kernel, where its product goes, scratch
+    statistics: Any  # [members, rows, 1]
+    output: Any  # [members, rows, out]
+
+
+class Network:
+    """One network, or several of the same shape that see the same input."""
+
+    def __init__(self, weights: dict[str, Any], name: str, shape: dict[str, Any]):
+        self.kernels, self.norms = [], []
+        last = shape["layers"] - 1
+        for layer in range(shape["layers"]):
+            kernel, bias = (weights[f"{name}/{layer}/{part}"].astype(np.float64) for part in ("kernel", "bias"))
+            if layer > 0 and not shape["layer_norm"]:
+                kernel = kernel * OUT_OF
+            joined = np.concatenate([kernel, bias[:, None]], 1) * (INTO if layer < last else 1.0)
+            self.kernels.append(np.ascontiguousarray(joined, np.float32))
+            if shape["layer_norm"] and layer < last:
+                scale, shift = (weights[f"{name}/{layer}/norm_{part}"][:, None] for part in ("scale", "bias"))
+                self.norms.append((scale, shift))
+
+    def buffers(self, rows: int) -> Buffers:
+        """Return buffers for so many rows; those of a single network have no axis for members, which is faster."""
+        members = len(self.kernels[0])
+        seen = [np.ones((1, rows, self.kernels[0].shape[1]), np.float32)]
+        seen += [np.ones((members, rows, kernel.shape[1]), np.float32) for kernel in self.kernels[1:]]
+        products = [each[..., :-1] for each in seen]
+        output = np.empty((members, rows, self.kernels[-1].shape[2]), np.float32)
+        hidden = [(out, np.empty(out.shape, np.float32)) for out in products[1:]]
+        layers = [
+            (before, kernel, out, scratch)
+            for before, kernel, (out, scratch) in zip(seen, self.kernels, [*hidden, (output, None)])
+        ]
+        if members == 1 and not self.norms:
+            layers = [tuple(part if part is None else part[0] for part in layer) for layer in layers]
+        return Buffers(products[0][0], layers, np.empty((members, rows, 1), np.float32), output)
+
+    def __call__(self, buffers: Buffers) -> Any:
+        """Return the output [members, rows, out] for the input in the buffers; it is a buffer, too."""
+        norms = iter(self.norms)
+        for seen, kernel, out, scratch in buffers.layers:
+            np.matmul(seen, kernel, out=out)
+            if scratch is not None:
+                np.multiply(out, out, out=scratch)
+                np.add(scratch, SHIFT, out=scratch)
+                np.multiply(scratch, out, out=scratch)
+                np.exp(scratch, out=scratch)  # may be infinite, where the quotient is 0
+                np.add(scratch, ONE, out=scratch)
+                np.divide(out, scratch, out=out)
+                if self.norms:
+                    normalise(out, scratch, buffers.statistics, *next(norms))
+        return buffers.output
+
+
+def normalise(x: Any, scratch: Any, statistics: Any, scale: Any, bias: Any) -> None:
+    """Bring the features of each row to mean 0 and variance 1 in place, then scale and shift them."""
+    np.multiply(x, np.float32(OUT_OF), out=x)
+    np.mean(x, axis=-1, keepdims=True, out=statistics)
+    np.subtract(x, statistics, out=x)
+    np.multiply(x, x, out=scratch)
+    np.mean(scratch, axis=-1, keepdims=True, out=statistics)
+    np.add(statistics, SMALLEST_VARIANCE, out=statistics)
+    np.sqrt(statistics, out=statistics)
+    np.divide(x, statistics, out=x)
+    np.multiply(x, scale, out=x)
+    np.add(x, bias, out=x)
+
+
+def copy_columns(into: Any, state: Any, x: Any, conditions: list[float]) -> None:
+    """Write what a network sees: the state, x if it sees it, and its conditions."""
+    place = state.shape[1]
+    into[:, :place] = state
+    if x is not None:
+        into[:, place : place + x.shape[1]] = x
+        place += x.shape[1]
+    for number, value in enumerate(conditions):
+        into[:, place + number] = value
