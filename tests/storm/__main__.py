@@ -73,7 +73,7 @@ class Storm:
         self.faults = chosen([*EVERY_FAULT, *QUEUE_FAULTS], parsed.faults, "--faults")
         names = [each.name for each in CONFIGURATIONS]
         wanted = chosen([*names, QueueTrial.name], parsed.configurations, "--configurations")
-        self.order: list[Configuration | None] = [each for each in CONFIGURATIONS if each.name in wanted]
+        self.order: list[Configuration | None] = [each for each in CONFIGURATIONS if each.name in wanted] * 2
         self.order += [None] * (QueueTrial.name in wanted)  # stands for the queue
         self.started = time.monotonic()
         self.end = float("inf") if parsed.trials else self.started + 60 * parsed.minutes
@@ -96,7 +96,7 @@ class Storm:
         """Make one trial, and say what was wrong with it."""
         configuration = self.order[number % len(self.order)]
         dice = random.Random(f"{self.parsed.seed}/{number}")
-        on_small_disk = self.disk is not None and number % 3 == 2 and configuration is not None
+        on_small_disk = dice.random() < 1 / 3 and self.disk is not None and configuration is not None
         place = self.disk if on_small_disk else self.folder
         assert place is not None
         folder = place / f"{self.parsed.seed}-{number}"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 INTERVAL = 20  # updates between two checkpoints, and so the most work that a kill may cost
 LOG_INTERVAL = 10
+EVALUATION_INTERVAL = 200
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,7 @@ class Configuration:
 
     method: str
     seeds: int = 1
-    steps: int = 800
+    steps: int = 1200
     online_steps: int = 0
     background: bool = False
     on_disk: bool = False
@@ -43,7 +44,7 @@ class Configuration:
         ]
         flags += ["--steps", str(self.steps), "--online-steps", str(self.online_steps)]
         flags += ["--log-interval", str(LOG_INTERVAL), "--checkpoint-interval", str(INTERVAL)]
-        flags += ["--evaluation-interval", "100", "--evaluation-episodes", "3", "--processes", "2"]
+        flags += ["--evaluation-interval", str(EVALUATION_INTERVAL), "--evaluation-episodes", "3", "--processes", "2"]
         return flags + ["--background-evaluation"] * self.background + ["--out", str(folder)]
 
 
@@ -51,11 +52,11 @@ CONFIGURATIONS = (
     Configuration("bc", on_disk=True),
     Configuration("drol"),
     Configuration("fql", seeds=2, background=True),
-    Configuration("rebrac", seeds=2, steps=400, online_steps=200),
-    Configuration("iql", steps=400, online_steps=200, background=True),
+    Configuration("rebrac", seeds=2, steps=600, online_steps=300),
+    Configuration("iql", steps=600, online_steps=300, background=True),
     Configuration("deflow", on_disk=True),
     Configuration("fawac", background=True),
-    Configuration("drol", seeds=2, steps=400, online_steps=200, background=True),
+    Configuration("drol", seeds=2, steps=600, online_steps=300, background=True),
     Configuration("fbrac", seeds=2),
     Configuration("ifql", seeds=2, on_disk=True),
     Configuration("sorl"),

@@ -24,7 +24,7 @@ from drol.evaluation.environment_process import EnvironmentProcess
 from storm.environment import ORDERS
 
 POLL_SECONDS = 0.003
-SHORT_TIMEOUT = 3.0  # seconds that an environment may take, where one hangs on purpose
+SHORT_TIMEOUT = 15.0  # seconds that an environment may take, where one hangs on purpose
 LONGEST = 400.0  # seconds that any command may take; one that takes longer hangs
 WRITES = os.O_WRONLY | os.O_RDWR
 CHANGES = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}

@@ -49,10 +49,10 @@ def test_runs_that_are_killed_and_damaged_end_as_if_they_had_not_been(weathered)
     ("change", "words"),
     [
         (lambda run: (run / "metrics.jsonl").write_text((run / "metrics.jsonl").read_text() + "{}\n"), "metrics.jsonl"),
-        (lambda run: shutil.rmtree(run / "checkpoints" / "000000800"), "the last checkpoint"),
-        (lambda run: (run / "policies" / "000000100" / "arrays.safetensors").write_bytes(b"x"), "policies/000000100"),
-        (lambda run: (run / "checkpoints" / ".000000800.partial").write_bytes(b"x"), "is left over"),
-        (lambda run: (run / "evaluations.jsonl").write_text(""), "0 rows where 9 are right"),
+        (lambda run: shutil.rmtree(run / "checkpoints" / "000001200"), "the last checkpoint"),
+        (lambda run: (run / "policies" / "000000200" / "arrays.safetensors").write_bytes(b"x"), "policies/000000200"),
+        (lambda run: (run / "checkpoints" / ".000001200.partial").write_bytes(b"x"), "is left over"),
+        (lambda run: (run / "evaluations.jsonl").write_text(""), "0 rows where 7 are right"),
     ],
     ids=["row", "checkpoint", "policy", "left over", "evaluations"],
 )
@@ -60,7 +60,7 @@ def test_a_run_that_ended_otherwise_is_noticed(weathered, tmp_path, change, word
     undisturbed = weathered[1] / "undisturbed" / "bc-1-seed-data-on-disk" / "run"
     run = shutil.copytree(undisturbed, tmp_path / "run")
     assert differences(run, undisturbed, 0, ()) == []
-    assert (progress(run), saved_steps(run / "checkpoints")[-1], last_step(run / "metrics.jsonl")) == (800, 800, 800)
+    assert (progress(run), saved_steps(run / "checkpoints")[-1], last_step(run / "metrics.jsonl")) == (1200, 1200, 1200)
     change(run)
     assert any(words in problem for problem in differences(run, undisturbed, 0, ()))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from run_folders import files
 
-from storm.configurations import INTERVAL, Configuration
+from storm.configurations import EVALUATION_INTERVAL, INTERVAL, Configuration
 from storm.damage import DAMAGES, is_possible
 from storm.processes import POLL_SECONDS, Command, Moment
 from storm.run_state import differences, last_step, progress, saved_steps
@@ -23,10 +23,11 @@ KILLS = tuple(
 )
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1")
 WORKERS = tuple(f"environment {what}" for what in ("killed", "stopped", "hung", "raises"))
+HANGING = ("environment stopped", "environment hung")  # they do not notice when their run is killed
 DISK_FULL = "disk full"
 WEIGHTS = {KILLS: 0.72, SIGNALS: 0.12, WORKERS: 0.05, tuple(DAMAGES): 0.11}
 EVERY_FAULT = (*KILLS, *SIGNALS, *WORKERS, *DAMAGES, DISK_FULL)
-FEWEST, MOST = 8, 16  # faults in one run
+FEWEST, MOST = 12, 24  # faults in one run
 FREE = (0, 2_000, 10_000, 40_000)  # bytes that a full disk has left
 
 
@@ -192,7 +193,7 @@ class Trial:
         moment = self.moment(fault)
         command = self.command(moment, self.orders if fault in WORKERS else None)
         struck = self.disturb(command, fault)
-        code, output = self.ended(command)
+        code, output = self.ended(command, hanging=struck and fault in HANGING)
         self.settle(output, whole[-1] if whole else 0, code)
         if struck and fault in (DISK_FULL, *WORKERS):
             self.note(fault, float("inf") if fault == DISK_FULL else None)
@@ -248,7 +249,7 @@ class Trial:
                 return True
         elif fault in WORKERS:
             self.orders.write_text(fault.split()[1])
-            next_evaluation = (progress(self.run) // 100 + 1) * 100
+            next_evaluation = (progress(self.run) // EVALUATION_INTERVAL + 1) * EVALUATION_INTERVAL
             self.wait_for(command, next_evaluation + self.dice.randint(10, 60))
             taken = not self.orders.exists()  # by an environment
             self.broken_environments += taken
@@ -260,7 +261,7 @@ class Trial:
     def target(self) -> int:
         """Return an update not far ahead."""
         now = progress(self.run)
-        return now + self.dice.randint(1, max(2, self.configuration.total_steps // 12))
+        return now + self.dice.randint(1, max(2, self.configuration.total_steps // 16))
 
     def wait_for(self, command: Command, step: int) -> bool:
         """Wait until a row of metrics shows that an update is done; return False if the process ends before."""
@@ -275,14 +276,14 @@ class Trial:
             time.sleep(POLL_SECONDS)
         return False
 
-    def ended(self, command: Command) -> tuple[int, str]:
-        """Return exit code and output of a command when nothing of it is left."""
+    def ended(self, command: Command, hanging: bool = False) -> tuple[int, str]:
+        """Return exit code and output of a command when nothing of it is left, but for an environment that hangs."""
         code = command.wait()
         if code is None:
             command.send(signal.SIGKILL)
             raise Wrong(f"it does not end, see {command.log}")
-        orphans = command.orphans()
-        if orphans:
+        orphans = command.orphans(0.2 if hanging else 10.0)
+        if orphans and not hanging:
             raise Wrong(f"{len(orphans)} processes are left, see {command.log}")
         return code, command.output()
 
