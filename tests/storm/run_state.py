@@ -9,7 +9,7 @@ import numpy as np
 from run_folders import comparable
 
 ROWS = ("metrics.jsonl", "evaluations.jsonl", "online_episodes.jsonl")
-COMPARED = (*ROWS, "checkpoints/", "policies/", "trajectories/")
+FOLDERS = ("checkpoints/", "policies/", "trajectories/")
 
 
 def saved_steps(folder: Path) -> list[int]:
@@ -55,7 +55,7 @@ def differences(
         problems.append("the rows of evaluations.jsonl are in another order")
     if failures > failed_episodes:
         problems.append(f"{failures} episodes failed where {failed_episodes} environments were broken")
-    for name in sorted({name for name in found.keys() | wanted.keys() if name.startswith(COMPARED)}):
+    for name in sorted({name for name in found.keys() | wanted.keys() if name in ROWS or name.startswith(FOLDERS)}):
         if name == "evaluations.jsonl" or name in failed_files or ".partial" in name:
             continue
         if name.startswith("checkpoints/") and int(name.split("/")[1]) not in common:
