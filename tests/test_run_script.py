@@ -50,7 +50,7 @@ class Checkout:
         self.path = folder / "bin"
         self.folder.mkdir()
         self.path.mkdir()
-        for name in ["run", "pyproject.toml", "constraints.txt"]:
+        for name in ["run", "pyproject.toml", "constraints.txt", "constraints-hashed.txt"]:
             shutil.copy(ROOT / name, self.folder / name)
         for name in TOOLS:
             (self.path / name).symlink_to(shutil.which(name) or pytest.fail(f"no {name} on this machine"))
@@ -172,6 +172,51 @@ def test_it_is_set_up_once(checkout):
     (checkout.folder / "constraints.txt").write_text("numpy==2.4.6\n")
     assert "installing drol[all]" in checkout.run("train").stderr
     assert len(checkout.calls("-m venv")) == 1
+
+
+@pytest.mark.parametrize("with_uv", [False, True])
+@pytest.mark.parametrize(("minor", "installs"), [(12, 2), (13, 3)])
+def test_with_hashes_every_file_is_checked_and_nothing_is_fetched_to_build_drol(checkout, minor, installs, with_uv):
+    checkout.add_python(f"python3.{minor}", minor)
+    if with_uv:
+        checkout.add_uv()
+    answer = checkout.run("--require-hashes", "train")
+    assert answer.returncode == 0, answer.stderr
+    calls = checkout.calls("pip install")
+    assert len(calls) == installs
+    for call in calls[:-1]:
+        assert "--require-hashes --only-binary :all: --requirement" in call
+    assert calls[-1].endswith(f"--no-deps --no-build-isolation --editable {checkout.folder}")
+    assert checkout.calls("^drol") == ["drol train"]
+    for arguments in (["train"], ["--require-hashes", "train"]):  # the one is as good as the other from here on
+        assert checkout.run(*arguments).stderr == ""
+    if minor == 13:
+        blocks = (checkout.folder / ".venv" / "without-labmaze.txt").read_text().replace("\\\n", " ").splitlines()
+        assert [block.split()[0] for block in blocks] == [pins()["dm-control"], pins()["ogbench"]]
+        assert all("--hash=sha256:" in block and ";" not in block for block in blocks)
+
+
+def test_what_was_installed_without_hashes_is_not_taken_for_checked(checkout):
+    checkout.add_python("python3.12", 12)
+    assert checkout.run("train").returncode == 0
+    answer = checkout.run("--require-hashes", "train")
+    assert answer.returncode == 1
+    assert len(answer.stderr.splitlines()) == 1
+    assert "was not checked against these hashes: remove it first" in answer.stderr
+
+
+def test_what_is_installed_later_without_hashes_is_not_checked_any_more(checkout):
+    checkout.add_python("python3.12", 12)
+    assert checkout.run("--require-hashes", "train").returncode == 0
+    (checkout.folder / "constraints.txt").write_text("numpy==2.4.6\n")
+    assert checkout.run("train").returncode == 0
+    assert "remove it first" in checkout.run("--require-hashes", "train").stderr
+
+
+def test_the_storm_runs_in_the_same_environment(checkout):
+    checkout.add_python("python3.12", 12)
+    assert checkout.run("storm", "--minutes", "1").returncode == 0
+    assert checkout.calls("-m storm") == ["python3.12 -m storm --minutes 1"]
 
 
 def test_help_lists_the_commands_once_set_up(checkout):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same 
     from drol.evaluation.runs import evaluate, evaluate_offline
     from drol.experiments.choose import choose
     from drol.experiments.compare.compare import compare
+    from drol.experiments.doctor import doctor
     from drol.experiments.report import report
     from drol.experiments.results.collect import collect_results
     from drol.export.export import export_policy
@@ -59,6 +60,7 @@ MODULES = {
     "drol.evaluation.runs": ("evaluate", "evaluate_offline"),
     "drol.experiments.choose": ("choose",),
     "drol.experiments.compare.compare": ("compare",),
+    "drol.experiments.doctor": ("doctor",),
     "drol.experiments.report": ("report",),
     "drol.experiments.results.collect": ("collect_results",),
     "drol.export.export": ("export_policy",),

@@ -30,6 +30,7 @@ COMMANDS: Commands = {
     "results": ("drol.cli.results", "results of runs in one file: export, merge, check"),
     "paper": ("drol.cli.paper", "the paper's tables, figures and propositions, computed"),
     "data": ("drol.cli.data", "list, show, download, collect, import and check datasets"),
+    "doctor": ("drol.cli.doctor", "what is wrong with this installation or machine, and what to do"),
 }
 
 

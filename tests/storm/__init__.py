@@ -1,0 +1,1 @@
+"""A storm (`./run storm`): runs that are killed, stopped, damaged and starved must end as if nothing had happened."""
