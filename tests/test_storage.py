@@ -3,11 +3,9 @@
 import errno
 import multiprocessing
 import os
-import signal
 import stat
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,6 @@ from drol.errors import InputError
 from drol.storage import (
     append_whole,
     describe_fault,
-    cleaned_up_after_signals,
     exclusive,
     recover_folder,
     replace_folder,
@@ -220,34 +217,3 @@ def test_a_link_in_the_place_of_a_lock_is_not_followed(tmp_path):
     with pytest.raises(OSError, match="lock"), exclusive(tmp_path / "lock", "taken"):
         pass
     assert not (tmp_path / "elsewhere").exists()
-
-
-SIGNALS = """
-import signal
-from drol.storage import cleaned_up_after_signals
-signal.signal(signal.SIGHUP, signal.SIG_IGN)
-try:
-    with cleaned_up_after_signals():
-        try:
-            signal.raise_signal(signal.SIGHUP)
-            signal.raise_signal(signal.SIGTERM)
-        finally:
-            signal.raise_signal(signal.SIGTERM)
-            print("cleaned up")
-finally:
-    print(signal.getsignal(signal.SIGTERM).name, signal.getsignal(signal.SIGHUP).name)
-"""
-
-
-def test_what_a_signal_interrupts_is_cleaned_up_once_and_an_ignored_one_stays_ignored():
-    answer = subprocess.run([sys.executable, "-c", SIGNALS], capture_output=True, text=True, check=False)
-    assert (answer.returncode, answer.stdout, answer.stderr) == (143, "cleaned up\nSIG_DFL SIG_IGN\n", "")
-
-
-def test_signals_are_left_alone_outside_the_main_thread():
-    def inside():
-        with cleaned_up_after_signals():
-            return signal.getsignal(signal.SIGTERM)
-
-    with ThreadPoolExecutor() as pool:
-        assert pool.submit(inside).result() == signal.getsignal(signal.SIGTERM)

@@ -5,10 +5,8 @@ import errno
 import fcntl
 import os
 import shutil
-import signal
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 
 from drol.errors import InputError
 
@@ -128,30 +126,3 @@ def exclusive(path: Path, refusal: str) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-@contextlib.contextmanager
-def cleaned_up_after_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the program as they do, but only after everything inside has cleaned up.
-
-    The exit code is that of a shell: 143 and 129. Handlers that a program has set, and an ignored SIGHUP, stay.
-    """
-    previous = {}
-
-    def end(number: int, _: FrameType | None) -> None:
-        for each in previous:  # a second one must not end the cleaning up
-            signal.signal(each, signal.SIG_IGN)
-        raise SystemExit(128 + number)
-
-    try:
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, end)
-                previous[number] = signal.SIG_DFL
-    except ValueError:  # not in the main thread, where signals cannot be handled
-        pass
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -20,7 +20,6 @@ from drol.data.store.writer import DatasetWriter
 from drol.errors import InputError
 from drol.machine import bytes_in_words
 from drol.progress import Report
-from drol.storage import cleaned_up_after_signals
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +98,7 @@ def import_files(
     progress = ReadProgress(files, scaling.passes, report)
     reading = dataclasses.replace(reading or ReadingOptions(), box=find_box(files, scaling, progress))
     assembler = Assembler(files[0].names, reading)
-    with cleaned_up_after_signals(), writer:
+    with writer:
         for rows in read_rows(files, assembler, progress, max_bytes):
             writer.append(rows)
         origin = [{"name": file.path.name, "bytes": file.path.stat().st_size} for file in files]
