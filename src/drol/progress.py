@@ -104,3 +104,9 @@ class Progress:
     def note(self, text: str) -> None:
         """Print a line that stays."""
         self.console.print(text, markup=False)
+
+    def warn(self, text: str) -> None:
+        """Print a line that has to be seen, even where everything else is to be quiet."""
+        quiet, self.console.quiet = self.console.quiet, False
+        self.console.print(text, markup=False)
+        self.console.quiet = quiet

@@ -35,7 +35,7 @@ def train(
 
     Returns:
         The run: `run.policy()`, `run.scores`, `run.evaluations`, ... A signal (Ctrl-C, SIGTERM) saves and returns
-        early, with `run.stopped_by` set.
+        early, with `run.stopped_by` set. `run.damage` names what was found damaged and set aside.
 
     Example:
         >>> import drol
@@ -57,7 +57,7 @@ def train(
         trainer = Trainer(config, directory, task, placement, processes, quiet, background_evaluation)
         trainer.resume()
         trainer.train(stop)
-    return Run(directory, config, task, stop.signal)
+    return Run(directory, config, task, stop.signal, trainer.damage)
 
 
 def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
