@@ -98,7 +98,7 @@ def test_a_rewind_that_is_killed_anywhere_loses_nothing_and_is_finished_by_the_n
 
     def everything():
         rows = [path.read_text().splitlines() for path in directory.path.rglob("metrics.jsonl")]
-        return {line for each in rows for line in each}, {path.name for path in directory.path.rglob("0000000[01]?")}
+        return {line for each in rows for line in each}, {path.name for path in directory.path.rglob("policies/0*")}
 
     before = everything()
     owner = Path if function == "rename" else row_files
@@ -133,16 +133,28 @@ def test_odd_things_in_the_folder_are_left_alone_by_a_rewind(directory):
     assert saved_steps(directory.policies) == [0]
 
 
+# Three processes that record ten evaluations each, at the same time.
+THREE = """
+import os, sys
+from pathlib import Path
+from drol.runs.directory import RunDirectory
+from drol.runs.rows import EvaluationRow
+
+children = []
+for number in (10, 20, 30):
+    children.append(os.fork())
+    if children[-1] == 0:
+        for count in range(number, number + 10):
+            RunDirectory(Path(sys.argv[1])).log_extra_evaluation(EvaluationRow(5, 0, 1.0, best_of=count))
+        os._exit(0)
+sys.exit(any(os.waitpid(child, 0)[1] for child in children))
+"""
+
+
 def test_evaluations_of_three_processes_at_once_are_all_recorded(directory):
-    code = (
-        "import sys; from pathlib import Path; from drol.runs.directory import RunDirectory; "
-        "from drol.runs.rows import EvaluationRow; directory = RunDirectory(Path(sys.argv[1])); "
-        "[directory.log_extra_evaluation(EvaluationRow(5, 0, 1.0, best_of=int(sys.argv[2]) + n)) for n in range(10)]"
-    )
     with directory.locked():  # as a training in the same folder holds it
-        commands = [[sys.executable, "-c", code, str(directory.path), str(10 * number)] for number in (1, 2, 3)]
-        for process in [subprocess.Popen(command) for command in commands]:
-            assert process.wait() == 0
+        command = [sys.executable, "-W", "ignore", "-c", THREE, str(directory.path)]
+        assert subprocess.run(command, check=False).returncode == 0
     assert sorted(row.best_of for row in directory.read_extra_evaluations()) == list(range(10, 40))
 
 

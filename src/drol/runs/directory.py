@@ -186,7 +186,7 @@ class RunDirectory:
         if not path.is_file():
             return None
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 positions, lengths = file["positions"], file["lengths"]
         except UNREADABLE as error:
             raise InputError(f"{path} cannot be read ({error})") from error

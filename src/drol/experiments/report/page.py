@@ -171,13 +171,14 @@ def maze_section(run: Run, scored: Sequence[EvaluationRow], missing: list[str], 
     """Return the paths of the first seed through the maze, where there is one and paths were saved."""
     if run.task.maze is None:
         return []
-    panels = []
-    for row in (row for row in scored if row.seed == run.config.seeds[0]):
+    own, panels = {row.step: row for row in scored if row.seed == run.config.seeds[0]}, []
+    for step, row in own.items():
+        before = len(damage)
         paths = readable(lambda row=row: run.directory.read_trajectories(row.step, row.seed), damage)
         if paths and len(paths) == len(row.episodes):
-            panels.append((f"{row.step:,} updates", paths, [episode.success for episode in row.episodes]))
-        elif paths is None and not row.failures:
-            missing.append(f"the paths of the evaluation after {row.step:,} updates are not there to be drawn")
+            panels.append((f"{step:,} updates", paths, [episode.success for episode in row.episodes]))
+        elif len(damage) == before and not row.failures:
+            missing.append(f"the paths of the evaluation after {step:,} updates are not there to be drawn")
     if not panels:
         return []
     drawn = figures.maze_trajectories(run.task.maze, first_middle_last(panels))
