@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import drol_runtime
 import numpy as np
 import pytest
 
@@ -35,6 +36,7 @@ def example(monkeypatch):
 
 def test_every_example_has_a_test():
     tested = {"new_algorithm", "train_from_python", "new_task_source", "own_data"}
+    tested |= {"control_loop", "control_loop_onnx", "bundle_in_the_maze"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
 
@@ -85,3 +87,52 @@ def test_new_task_source(example, tmp_path):
 def test_own_data(example, tmp_path, monkeypatch):
     monkeypatch.setenv("DROL_DATA", str(tmp_path / "datasets"))
     assert example("own_data").main(tmp_path, steps=300) > 0.5
+
+
+@pytest.fixture(scope="module")
+def maze(tmp_path_factory):
+    """A short run in the maze, and its bundle."""
+    path = tmp_path_factory.mktemp("maze")
+    changes = {"steps": 20, "hidden_sizes": (16, 16), "batch_size": 16, "evaluation_interval": 20}
+    config = drol.settings(preset="laptop", evaluation_episodes=1, **changes)
+    run = drol.train(config, path / "run")
+    drol.export_policy(run, path / "bundle", onnx=True)
+    return path
+
+
+def test_control_loop(example, maze, monkeypatch, capsys):
+    module = example("control_loop")
+    monkeypatch.setattr(sys, "argv", ["control_loop", str(maze / "bundle"), "--rate", "200", "--seconds", "0.1"])
+    module.main()
+    printed = capsys.readouterr().out
+    assert "20 actions" in printed
+    assert "deadlines missed, 0 observations refused" in printed
+
+
+def test_the_control_loop_holds_when_it_is_late_or_blind_and_limits_changes(example, maze):
+    module = example("control_loop")
+    policy = drol_runtime.load(maze / "bundle", seed=0)
+    robot = module.Robot(2, 2)
+    loop = module.Loop(policy, robot, rate=50, change_limit=0.05)
+    loop.step(deadline=float("inf"))
+    assert np.abs(loop.action).max() <= 0.1 + 1e-6
+    held = loop.action.copy()
+    loop.step(deadline=0.0)
+    np.testing.assert_array_equal(loop.action, held)
+    robot.state = np.asarray([np.nan, 0.0])
+    loop.step(deadline=float("inf"))
+    np.testing.assert_array_equal(loop.action, held)
+    assert (loop.missed, loop.refused) == (1, 1)
+
+
+def test_control_loop_with_onnx(example, maze, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["control_loop_onnx", str(maze / "bundle"), "--steps", "5"])
+    example("control_loop_onnx").main()
+    assert "p50" in capsys.readouterr().out
+
+
+def test_a_bundle_plays_the_episodes_of_an_evaluation(example, maze):
+    run = drol.open_run(maze / "run")
+    successes, largest = example("bundle_in_the_maze").play(run, str(maze / "bundle"), episodes=1)
+    assert successes == [False]
+    assert largest < 1e-5

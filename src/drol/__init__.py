@@ -13,11 +13,13 @@ if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same 
         FAWAC,
         FBRAC,
         FQL,
+        GFP,
         IFQL,
         IQL,
         SORL,
         Algorithm,
         DeFlow,
+        DriftQL,
         DROLEquation,
         ReBRAC,
         register_algorithm,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same 
     from drol.experiments.compare.compare import compare
     from drol.experiments.report import report
     from drol.experiments.results.collect import collect_results
+    from drol.export.export import export_policy
     from drol.paper.presets import settings
     from drol.policy import Policy
     from drol.runs.config import RunConfig
@@ -45,8 +48,8 @@ __version__ = "0.1.0"
 # Where the public names live. A name is imported when it is first used, so that `drol --help` does not wait for jax.
 MODULES = {
     "drol.algorithms": (
-        "ALGORITHMS", "Algorithm", "BC", "DROL", "DROLEquation", "DeFlow", "FAWAC", "FBRAC", "FQL", "IFQL", "IQL",
-        "ReBRAC", "SORL", "register_algorithm",
+        "ALGORITHMS", "Algorithm", "BC", "DROL", "DROLEquation", "DeFlow", "DriftQL", "FAWAC", "FBRAC", "FQL",
+        "GFP", "IFQL", "IQL", "ReBRAC", "SORL", "register_algorithm",
     ),
     "drol.algorithms.base": ("hyperparameter",),
     "drol.data.dataset": ("Dataset",),
@@ -56,6 +59,7 @@ MODULES = {
     "drol.experiments.compare.compare": ("compare",),
     "drol.experiments.report": ("report",),
     "drol.experiments.results.collect": ("collect_results",),
+    "drol.export.export": ("export_policy",),
     "drol.paper.presets": ("settings",),
     "drol.policy": ("Policy",),
     "drol.runs.config": ("RunConfig",),

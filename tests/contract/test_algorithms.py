@@ -86,6 +86,15 @@ def test_the_policy_acts_in_the_box_and_the_same_for_the_same_key(algorithm):
     assert algorithm.draws_actions == bool((first != other).any())
 
 
+def test_the_sampler_acts_as_the_policy_does(algorithm):
+    state = jax.jit(lambda key: algorithm.init(key, SPEC))(jax.random.key(0))
+    sampler = algorithm.sampler(state.policy)
+    for count in (1, 3) if algorithm.draws_actions else (1,):
+        key = jax.random.key(count)
+        action = algorithm.act(state.policy, OBSERVATION, key, best_of=count)
+        np.testing.assert_allclose(sampler.act(OBSERVATION, sampler.draw_latents(key, count)), action, atol=1e-6)
+
+
 def abstract_policy(algorithm):
     return jax.eval_shape(lambda key: algorithm.init(key, SPEC), jax.random.key(0)).policy
 

@@ -77,6 +77,8 @@ ANSWERS = {
     "deflow": ({"target_divergence": 1.0, "initial_log_alpha": -3.0}, BETTER, None),
     "sorl": ({"q_weight": 10_000.0}, BETTER, None),
     "fql": ({"alpha": 0.03}, BETTER, None),
+    "driftql": ({"alpha": 0.03, "num_candidates": 8}, BETTER, None),
+    "gfp": ({"alpha": 0.03}, BETTER, None),
 }
 
 

@@ -34,6 +34,8 @@ HELD = {
     "deflow": {"target_divergence": 0.001, "initial_log_alpha": 3.0},
     "sorl": {"q_weight": 1.0},
     "fql": {"alpha": 10.0},
+    "driftql": {"alpha": 10.0, "num_candidates": 8},
+    "gfp": {"alpha": 10.0, "temperature": 10.0},
 }
 
 

@@ -1,4 +1,4 @@
-"""The algorithms by name: eleven that are here, and yours.
+"""The algorithms by name: those that are here, and yours.
 
 One of your own is used in the same process after `register_algorithm`, and everywhere, the command line included, if
 the package that has it is installed and names it as an entry point of the group "drol.algorithms".
@@ -13,6 +13,8 @@ from typing import Any, TypeVar, overload
 
 from drol.algorithms.base import Algorithm
 from drol.algorithms.bc import BC
+from drol.algorithms.beyond.driftql import DriftQL
+from drol.algorithms.beyond.gfp import GFP
 from drol.algorithms.deflow import DeFlow
 from drol.algorithms.drol import DROL
 from drol.algorithms.drol_equation import DROLEquation
@@ -39,6 +41,8 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "deflow": DeFlow,
     "sorl": SORL,
     "fql": FQL,
+    "driftql": DriftQL,
+    "gfp": GFP,
 }
 REGISTERED: dict[str, type[Algorithm]] = {}  # those of others
 ENTRY_POINTS = "drol.algorithms"  # the group under which an installed package names its algorithms
@@ -116,12 +120,14 @@ __all__ = [
     "FAWAC",
     "FBRAC",
     "FQL",
+    "GFP",
     "IFQL",
     "IQL",
     "SORL",
     "Algorithm",
     "DROLEquation",
     "DeFlow",
+    "DriftQL",
     "ReBRAC",
     "algorithm_name",
     "find_algorithm",

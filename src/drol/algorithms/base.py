@@ -1,7 +1,7 @@
 """What every algorithm is: hyperparameters that never change, and pure functions of states, batches and keys.
 
-Each algorithm writes `init`, `update` and `act`. It may replace `explore`, `critics` and `diagnose`, whose answers here
-fit most.
+Each algorithm writes `init`, `update` and `act`, and `sampler` if it is to be exported. It may replace `explore`,
+`critics` and `diagnose`, whose answers here fit most.
 """
 
 import abc
@@ -14,6 +14,7 @@ from jax import Array
 
 from drol.bounds import LARGEST, bounds, check_field
 from drol.errors import InputError, unknown_name
+from drol.networks.sampler import Sampler
 from drol.types import Metrics, Spec, Transition
 
 # What the preset "laptop" of most algorithms is: networks that a laptop trains in minutes, and rates that suit them.
@@ -91,6 +92,10 @@ class Algorithm(eqx.Module):
     def explore(self, policy: Any, observation: Array, key: Array) -> Array:
         """Return the action to take while training in an environment; a policy that draws nothing adds noise here."""
         return self.act(policy, observation, key)
+
+    def sampler(self, policy: Any) -> Sampler:  # noqa: ARG002
+        """Return how `act` works as plain steps, which is what `drol export` writes."""
+        raise InputError(f"{type(self).__name__} cannot be exported; its class must define `sampler`")
 
     def critics(self, policy: Any) -> Callable[[Array, Array], Array] | None:
         """Return the critics that a policy carries, or None if it carries none.

@@ -15,6 +15,7 @@ from jax import Array
 from drol.algorithms.base import SMALL, Algorithm, hyperparameter
 from drol.algorithms.parts import Trainable, clip, descend, gaussian_log_density, trainable
 from drol.networks.actors import GaussianActor
+from drol.networks.sampler import Sampler, mean_sampler
 from drol.types import Metrics, Spec, Transition
 
 
@@ -49,6 +50,9 @@ class BC(Algorithm):
     def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int | None = None) -> Array:  # noqa: ARG002
         self.check_best_of(best_of)
         return clip(policy(observation))
+
+    def sampler(self, policy: GaussianActor) -> Sampler:
+        return mean_sampler(policy)
 
     def explore(self, policy: GaussianActor, observation: Array, key: Array) -> Array:
         mean = policy(observation)

@@ -9,6 +9,7 @@
 F is the flow of v by Euler steps, pi its refined sample, both clipped. Reference: DeFlow, released code.
 """
 
+from dataclasses import replace
 from typing import ClassVar
 
 import equinox as eqx
@@ -32,6 +33,7 @@ from drol.algorithms.parts import (
 )
 from drol.networks.actors import LatentActor, VectorField
 from drol.networks.critics import QEnsemble
+from drol.networks.sampler import CLIP, Call, Sampler, flow_sampler, network_of
 from drol.types import Metrics, Spec, Transition
 
 
@@ -108,6 +110,11 @@ class DeFlow(Algorithm):
         noise = jax.random.normal(key, (self.check_best_of(best_of), policy.flow.action_size))
         actions = self.refined_action(policy.flow, policy.refinement, observation, noise)  # [best_of, action]
         return best_action(policy.critic, observation, actions)
+
+    def sampler(self, policy: Policy) -> Sampler:
+        flow = flow_sampler(policy.flow, policy.critic, self.flow_steps)
+        networks = {**flow.networks, "refinement": network_of(policy.refinement)}
+        return replace(flow, steps=(*flow.steps, Call("refinement", scale=1.0), CLIP), networks=networks)
 
     def draw(self, batch: Transition, key: Array) -> Draws:
         flow_key, time_key, noise_key, next_key = jax.random.split(key, 4)

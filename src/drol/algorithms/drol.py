@@ -37,8 +37,10 @@ from drol.algorithms.routing import (
     draw_latents,
     nearest_latent,
 )
+from drol.errors import InputError
 from drol.networks.actors import LatentActor
 from drol.networks.critics import QEnsemble
+from drol.networks.sampler import Sampler, latent_sampler
 from drol.types import Metrics, Spec, Transition
 
 
@@ -114,6 +116,11 @@ class DROL(Algorithm):
         if self.densest > 0:
             actions = densest_actions(actions, self.densest)
         return best_action(policy.critic, observation, actions, how=self.best_of_aggregation)
+
+    def sampler(self, policy: Policy) -> Sampler:
+        if self.densest > 0:
+            raise InputError(f"densest is {self.densest}; only a policy that acts with densest 0 can be exported")
+        return latent_sampler(policy.actor, policy.critic, "ball", self.best_of_aggregation)
 
     def draw(self, batch: Transition, key: Array) -> Draws:
         return draw_for_update(batch, self.num_candidates, key, self.target_candidates)

@@ -21,6 +21,7 @@ from drol.algorithms.parts import Trainable, aggregate, best_action, clip, criti
 from drol.algorithms.routing import Draws, candidate_diagnostics, draw_for_update, draw_latents, nearest_latent
 from drol.networks.actors import LatentActor
 from drol.networks.critics import QEnsemble
+from drol.networks.sampler import Sampler, latent_sampler
 from drol.types import Metrics, Spec, Transition
 
 
@@ -80,6 +81,9 @@ class DROLEquation(Algorithm):
         latent = draw_latents(key, (self.check_best_of(best_of), policy.actor.action_size))
         actions = clip(policy.actor.candidates(observation, latent))  # [best_of, action]
         return best_action(policy.critic, observation, actions)
+
+    def sampler(self, policy: Policy) -> Sampler:
+        return latent_sampler(policy.actor, policy.critic, "ball")
 
     def draw(self, batch: Transition, key: Array) -> Draws:
         return draw_for_update(batch, self.num_candidates, key)

@@ -30,6 +30,7 @@ from drol.algorithms.parts import (
 )
 from drol.networks.actors import VectorField
 from drol.networks.critics import QEnsemble, ValueFunction
+from drol.networks.sampler import Sampler, flow_sampler
 from drol.types import Metrics, Spec, Transition
 
 
@@ -105,6 +106,9 @@ class FAWAC(Algorithm):
         noise = jax.random.normal(key, (self.check_best_of(best_of), policy.flow.action_size))
         actions = flow_action(policy.flow, observation, noise, self.flow_steps)  # [best_of, action]
         return best_action(policy.critic, observation, actions)
+
+    def sampler(self, policy: Policy) -> Sampler:
+        return flow_sampler(policy.flow, policy.critic, self.flow_steps)
 
     def draw(self, batch: Transition, key: Array) -> Draws:
         flow_key, time_key, noise_key, next_key = jax.random.split(key, 4)

@@ -30,6 +30,7 @@ from drol.algorithms.parts import (
 )
 from drol.networks.actors import LatentActor, VectorField
 from drol.networks.critics import QEnsemble
+from drol.networks.sampler import Sampler, latent_sampler
 from drol.types import Metrics, Spec, Transition
 
 
@@ -98,6 +99,9 @@ class FQL(Algorithm):
         latent = jax.random.normal(key, (self.check_best_of(best_of), policy.actor.action_size))
         actions = clip(policy.actor.candidates(observation, latent))  # [best_of, action]
         return best_action(policy.critic, observation, actions)
+
+    def sampler(self, policy: Policy) -> Sampler:
+        return latent_sampler(policy.actor, policy.critic, "normal")
 
     def draw(self, batch: Transition, key: Array) -> Draws:
         flow_key, time_key, noise_key, next_key = jax.random.split(key, 4)

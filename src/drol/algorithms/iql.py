@@ -27,6 +27,7 @@ from drol.algorithms.parts import (
 )
 from drol.networks.actors import GaussianActor
 from drol.networks.critics import QEnsemble, ValueFunction
+from drol.networks.sampler import Sampler, mean_sampler
 from drol.types import Metrics, Spec, Transition
 
 
@@ -80,6 +81,9 @@ class IQL(Algorithm):
     def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int | None = None) -> Array:  # noqa: ARG002
         self.check_best_of(best_of)
         return clip(policy(observation))
+
+    def sampler(self, policy: GaussianActor) -> Sampler:
+        return mean_sampler(policy)
 
     def explore(self, policy: GaussianActor, observation: Array, key: Array) -> Array:
         mean = policy(observation)

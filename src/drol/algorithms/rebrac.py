@@ -30,6 +30,7 @@ from drol.algorithms.parts import (
 )
 from drol.networks.actors import GaussianActor
 from drol.networks.critics import QEnsemble
+from drol.networks.sampler import TANH, Sampler, mean_sampler
 from drol.types import Metrics, Spec, Transition
 
 
@@ -102,6 +103,9 @@ class ReBRAC(Algorithm):
     def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int | None = None) -> Array:  # noqa: ARG002
         self.check_best_of(best_of)
         return jnp.tanh(policy(observation))
+
+    def sampler(self, policy: GaussianActor) -> Sampler:
+        return mean_sampler(policy, TANH)
 
     def explore(self, policy: GaussianActor, observation: Array, key: Array) -> Array:
         action = jnp.tanh(policy(observation))

@@ -14,6 +14,7 @@ holds the target constant. Reference: SORL, released code.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 import equinox as eqx
@@ -36,6 +37,7 @@ from drol.algorithms.parts import (
 )
 from drol.networks.actors import VectorField
 from drol.networks.critics import QEnsemble
+from drol.networks.sampler import Sampler, flow_sampler
 from drol.types import Metrics, Spec, Transition
 
 STEPS = (1, 2, 4, 8)  # k, how many steps a sample may take
@@ -116,6 +118,11 @@ class SORL(Algorithm):
         noise = jax.random.normal(key, (self.check_best_of(best_of), policy.actor.action_size))
         actions = shortcut_action(policy.actor, observation, noise, self.act_steps)  # [best_of, action]
         return best_action(policy.critic, observation, actions, float(self.act_steps), how=self.q_aggregation)
+
+    def sampler(self, policy: Networks) -> Sampler:
+        steps = self.act_steps
+        flow = flow_sampler(policy.actor, policy.critic, steps, (math.log2(steps),), self.q_aggregation)
+        return replace(flow, critic_conditions=(float(steps),))
 
     def critics(self, policy: Networks) -> Callable[[Array, Array], Array]:
         """Return the critics of actions drawn with `act_steps` steps."""

@@ -16,6 +16,8 @@ COMMANDS: Commands = {
     "train": ("drol.cli.train", "train an algorithm on a task; the same command again goes on where it stopped"),
     "evaluate": ("drol.cli.evaluate", "run episodes with the policy of a run, or judge it by data alone"),
     "report": ("drol.cli.report", "make the page of a run again"),
+    "export": ("drol.cli.export", "write a trained policy as files that a robot runs without jax"),
+    "serve": ("drol.cli.serve", "answer HTTP requests with the actions of an exported policy"),
     "algorithms": ("drol.cli.algorithms", "list the algorithms; show one with its settings for each task"),
     "bench": ("drol.cli.bench", "how fast every method is on this machine, and against other code"),
     "compare": ("drol.cli.compare", "runs against each other: curves, means, intervals, better or worse"),

@@ -1,0 +1,240 @@
+"""A policy on a robot: checked observations in, actions in the robot's units out, nothing allocated on the way."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drol_runtime.bundle import Bundle, InputError, read_bundle
+from drol_runtime.networks import Network, copy_columns
+
+Array = Any  # np.ndarray; NumPy's own names for types differ between the versions that this runs on
+
+
+def load(folder: str | Path, clamp: bool = False, seed: int | None = None) -> Policy:
+    """Load a policy that `drol export` wrote.
+
+    Args:
+        folder: The bundle.
+        clamp: Whether observations are brought into the range of the data before the policy sees them.
+        seed: Where its random draws start; not repeatable if None. A seed or a latent given to `act` comes first.
+    """
+    return Policy(read_bundle(folder), clamp, seed)
+
+
+def check(folder: str | Path) -> float:
+    """Act on the stored observations with the stored latents; return the largest difference to the trained policy.
+
+    Args:
+        folder: The bundle.
+    """
+    bundle = read_bundle(folder)
+    tests = bundle.tests()
+    found = Policy(bundle, False, 0).act(tests["observation"], latent=tests["latent"])
+    return float(np.abs(found - tests["action"]).max())
+
+
+class Policy:
+    """Acts on observations as the robot gives them.
+
+    Attributes:
+        description: What the bundle says of the policy: names, units, ranges, the method and its settings.
+        outside: How many observations had a value outside the range of the data so far.
+    """
+
+    def __init__(self, bundle: Bundle, clamp: bool = False, seed: int | None = None):
+        self.description = bundle.description
+        self.clamp, self.outside = clamp, 0
+        observation, action, sampler = (self.description[name] for name in ("observation", "action", "sampler"))
+        self.observation_names, self.action_names = observation["names"], action["names"]
+        self.observation_size, self.action_size = observation["size"], action["size"]
+        self.best_of, self.prior, self.steps = sampler["best_of"], sampler["prior"], sampler["steps"]
+        self.networks = {name: Network(bundle.weights, name, shape) for name, shape in sampler["networks"].items()}
+        self.critics = Network(bundle.weights, "critics", sampler["critics"]) if sampler["critics"] else None
+        self.critic_conditions, self.aggregation = sampler["critic_conditions"], sampler["aggregation"]
+        self.mean, self.deviation = (bundle.weights[f"observation/{name}"] for name in ("mean", "deviation"))
+        self.low, self.high = (np.asarray(observation[name], np.float32) for name in ("low", "high"))
+        low, high = (np.asarray(action[name], np.float64) for name in ("low", "high"))
+        self.centre, self.half = (low + high) / 2, np.where(high > low, (high - low) / 2, 1.0)
+        self.seeds = np.random.SeedSequence(seed)
+        self.lock, self.local = threading.Lock(), threading.local()
+
+    def act(self, observation: Any, seed: int | None = None, latent: Any = None, out: Array | None = None) -> Array:
+        """Return an action in the robot's units.
+
+        Args:
+            observation: One observation, a batch of them along a first axis, or one as a mapping of names to numbers.
+            seed: What is drawn depends on it alone: the same seed gives the same action.
+            latent: Instead of a draw: [action], or [best_of, action]; of a batch [batch, best_of, action].
+            out: An array of float32 to write the action to, so that nothing is allocated.
+
+        Returns:
+            One action [action], or one for each observation of a batch [batch, action].
+        """
+        values = self.check_observation(observation)
+        single = values.ndim == 1
+        space = self.workspace(1 if single else len(values))
+        self.take_observation(values, space)
+        self.take_latent(seed, latent, space)
+        self.run(space)
+        action = space.action  # [rows, action], in [-1, 1]
+        np.multiply(action, self.half, out=space.scaled)
+        np.add(space.scaled, self.centre, out=space.scaled)
+        result = np.empty(action.shape[1:] if single else action.shape, np.float32) if out is None else out
+        if result.shape != (action.shape[1:] if single else action.shape) or result.dtype != np.float32:
+            raise InputError(f"out is {result.dtype}{list(result.shape)}; it must be float32, as large as the action")
+        np.copyto(result, space.scaled[0] if single else space.scaled, casting="same_kind")
+        return result
+
+    def check_observation(self, observation: Any) -> Array:
+        """Return an observation, or a batch of them, as an array; refuse other shapes and what is no number."""
+        values = self.named(observation) if isinstance(observation, Mapping) else as_array(observation)
+        if values.ndim not in (1, 2) or values.shape[-1] != self.observation_size or len(values) == 0:
+            raise InputError(
+                f"the observation has shape {list(values.shape)}; this policy takes [{self.observation_size}], "
+                "or a batch of such"
+            )
+        if values.dtype.kind not in "fiub":
+            raise InputError(f"the observation has type {values.dtype}; it must be numbers")
+        return values
+
+    def latents(self, rows: int, seed: int | None = None, latent: Any = None) -> Array:
+        """Return the latents [rows, best_of, action] that `act` would use for so many observations, in a new array."""
+        space = self.workspace(rows)
+        self.take_latent(seed, latent, space)
+        return space.latent.copy()
+
+    def named(self, observation: Mapping[str, Any]) -> Array:
+        """Return an observation in its order, given by names."""
+        if self.observation_names is None:
+            raise InputError("this policy knows no names of observations; give the numbers in the order of the data")
+        odd = [name for name in observation if name not in self.observation_names]
+        odd += [name for name in self.observation_names if name not in observation]
+        if odd:
+            raise InputError(
+                f"the observation {'has an unknown' if odd[0] in observation else 'lacks the'} name {str(odd[0])!r}; "
+                f"this policy takes {', '.join(self.observation_names)}"
+            )
+        return np.asarray([observation[name] for name in self.observation_names], np.float64)
+
+    def workspace(self, rows: int) -> Workspace:
+        """Return the buffers of this thread for so many observations."""
+        found = getattr(self.local, "spaces", None)
+        if found is None:
+            with self.lock:
+                child = self.seeds.spawn(1)[0]
+            found = self.local.spaces = {}
+            self.local.generator = np.random.Generator(np.random.PCG64(child))
+        if rows not in found:
+            if len(found) >= 8:  # sizes that a batch had before; only what comes back again and again is worth keeping
+                found.clear()
+            found[rows] = Workspace(self, rows)
+        return found[rows]
+
+    def take_observation(self, values: Array, space: Workspace) -> None:
+        """Copy observations, check them and standardise them."""
+        with np.errstate(over="ignore"):
+            np.copyto(space.observation, values, casting="unsafe")
+        np.isfinite(space.observation, out=space.flags)
+        if not space.flags.all():
+            raise InputError("the observation has values that are NaN, infinite or too large; all must be finite")
+        np.clip(space.observation, self.low, self.high, out=space.clamped)
+        np.not_equal(space.observation, space.clamped, out=space.flags)
+        if space.flags.any():
+            count = int(space.flags.any(1).sum())
+            with self.lock:
+                self.outside += count
+        state = space.clamped if self.clamp else space.observation
+        np.subtract(state, self.mean, out=space.state)
+        np.divide(space.state, self.deviation, out=space.state)
+
+    def take_latent(self, seed: int | None, latent: Any, space: Workspace) -> None:
+        """Draw latents, or take those that are given."""
+        if self.prior == "none":
+            return
+        if latent is not None:
+            given = as_array(latent)
+            if given.dtype.kind not in "fiub":
+                raise InputError(f"the latent has type {given.dtype}; it must be numbers")
+            if given.size != space.latent.size or given.shape[-1:] != (self.action_size,):
+                raise InputError(
+                    f"latent has shape {list(given.shape)}; it must be {list(space.latent.shape)} for this observation"
+                )
+            if not np.isfinite(given).all():
+                raise InputError("the latent has values that are not finite")
+            np.copyto(space.latent, given.reshape(space.latent.shape), casting="unsafe")
+            return
+        if seed is not None and (type(seed) is not int or seed < 0):
+            raise InputError(f"seed is {seed!r}; it must be a whole number from 0")
+        generator = self.local.generator if seed is None else np.random.Generator(np.random.PCG64(seed))
+        generator.standard_normal(dtype=np.float32, out=space.normal)
+        if self.prior == "ball":  # the first coordinates of a point on the sphere with two dimensions more
+            np.multiply(space.normal, space.normal, out=space.squares)
+            np.sum(space.squares, axis=-1, keepdims=True, out=space.length)
+            np.sqrt(space.length, out=space.length)
+            np.divide(space.normal[..., : self.action_size], space.length, out=space.latent)
+            np.multiply(space.latent, np.float32(math.sqrt(self.action_size)), out=space.latent)
+
+    def run(self, space: Workspace) -> None:
+        """Take the steps of the policy; of several draws for an observation keep the one that critics value most."""
+        count, size = self.best_of, self.action_size
+        rows = space.latent.reshape(-1, size)  # [observations * best_of, action]
+        x = space.x
+        np.copyto(x, rows)
+        repeated = space.state if count == 1 else np.repeat(space.state, count, axis=0)
+        for step in self.steps:
+            if step == "clip":
+                np.clip(x, np.float32(-1), np.float32(1), out=x)
+            elif step == "tanh":
+                np.tanh(x, out=x)
+            else:
+                buffers = space.buffers[step["network"]]
+                copy_columns(buffers.input, repeated, x if step["sees_action"] else None, step["conditions"])
+                output = self.networks[step["network"]](buffers)[0]
+                if step["scale"] is None:
+                    np.copyto(x, output)
+                else:
+                    np.multiply(output, np.float32(step["scale"]), out=output)
+                    np.add(x, output, out=x)
+        if count == 1 or self.critics is None:
+            np.copyto(space.action, x)
+            return
+        buffers = space.buffers["critics"]
+        copy_columns(buffers.input, repeated, x, self.critic_conditions)
+        values = self.critics(buffers)[:, :, 0]  # [members, observations * best_of]
+        value = values.min(0) if self.aggregation == "min" else values.mean(0)
+        best = value.reshape(-1, count).argmax(1)
+        np.copyto(space.action, x.reshape(-1, count, size)[np.arange(len(best)), best])
+
+
+def as_array(values: Any) -> Array:
+    """Return values as an array; refuse lists of different lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InputError("the numbers are in lists of different lengths; every row must have as many") from error
+
+
+class Workspace:
+    """The buffers for a number of observations."""
+
+    def __init__(self, policy: Policy, rows: int):
+        size, count = policy.action_size, policy.best_of
+        self.observation = np.empty((rows, policy.observation_size), np.float32)
+        self.clamped, self.state = np.empty_like(self.observation), np.empty_like(self.observation)
+        self.flags = np.empty(self.observation.shape, bool)
+        self.normal = np.empty((rows, count, size + 2 * (policy.prior == "ball")), np.float32)
+        self.squares = np.empty_like(self.normal)
+        self.length = np.empty((rows, count, 1), np.float32)
+        self.latent = np.zeros((rows, count, size), np.float32) if policy.prior != "normal" else self.normal
+        self.x = np.empty((rows * count, size), np.float32)
+        self.action = np.empty((rows, size), np.float32)
+        self.scaled = np.empty((rows, size), np.float64)
+        self.buffers = {name: network.buffers(rows * count) for name, network in policy.networks.items()}
+        if policy.critics is not None:
+            self.buffers["critics"] = policy.critics.buffers(rows * count)

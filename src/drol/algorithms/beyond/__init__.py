@@ -1,0 +1,1 @@
+"""Methods that the paper's tables do not have: rivals that came after it, and what we make of its limits."""

@@ -1,0 +1,43 @@
+"""`drol export`."""
+
+from pathlib import Path
+
+from drol.cli.flags import Parser, whole_number
+from drol.cli.jax_cache import keep_compiled_programs
+from drol.export.export import LARGEST_DIFFERENCE, export_policy
+
+EPILOG = """examples:
+  drol export runs/demo --out bundle                        weights, a description and a test; NumPy is enough to run it
+  drol export runs/demo --out bundle --best-of 16           the critic chooses among 16 draws
+  drol export runs/demo --out bundle --onnx --stablehlo     policy.onnx and policy.stablehlo as well
+
+On the robot: pip install ./runtime, then drol_runtime.load("bundle").act(observation); docs/deploy.md has the rest.
+Every file is run on observations of the data before the folder gets its name."""
+
+
+def run(arguments: list[str]) -> int:
+    parser = Parser("export", "Write a trained policy as files that a robot runs without jax.", EPILOG)
+    parser.add_argument("run", type=Path, help="a run folder")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder to write")
+    parser.add_argument("--step", type=whole_number, metavar="N", help="updates that the policy had (default: all)")
+    parser.add_argument("--seed", type=whole_number, metavar="N", help="the seed that trained it (default: the first)")
+    parser.add_argument("--best-of", type=whole_number, metavar="N", help="draws of which the critic chooses the best")
+    parser.add_argument("--onnx", action="store_true", help="write policy.onnx, too")
+    parser.add_argument("--stablehlo", action="store_true", help="write policy.stablehlo, too")
+    parser.add_argument("--replace", action="store_true", help="replace a bundle that is there")
+    parsed = parser.parse(arguments)
+    keep_compiled_programs()
+    exported = export_policy(
+        parsed.run,
+        parsed.out,
+        parsed.step,
+        parsed.seed,
+        parsed.best_of,
+        parsed.onnx,
+        parsed.stablehlo,
+        parsed.replace,
+    )
+    for name, difference in exported.differences.items():
+        print(f"{name:10s} acts as the trained policy to {difference:.1e} (allowed: {LARGEST_DIFFERENCE:.0e})")
+    print(f"wrote {exported.path}")
+    return 0

@@ -1,0 +1,122 @@
+"""Write a bundle: weights, a description of the policy in JSON, and a test. `drol_runtime.bundle` reads it."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+from drol_runtime.bundle import DESCRIPTION, FORMAT, TESTS, WEIGHTS, digest
+
+from drol import __version__
+from drol.algorithms import algorithm_name
+from drol.data.trajectories import spread
+from drol.networks.mlp import MLP
+from drol.networks.sampler import Sampler
+from drol.policy import Policy
+from drol.runs.run import Run
+from drol.storage import write_synced
+
+RANGE_ROWS = 200_000  # of the data, evenly spread, from which the range of observations is taken
+
+
+@dataclass(frozen=True)
+class Example:
+    """Observations of the data, latents, and what the trained policy did, in the units of the data."""
+
+    observation: np.ndarray  # [rows, observation]
+    latent: np.ndarray  # [rows, best_of, action]
+    action: np.ndarray  # [rows, action]
+
+    @property
+    def best_of(self) -> int:
+        return self.latent.shape[1]
+
+
+def write_bundle(folder: Path, run: Run, policy: Policy, example: Example, step: int, seed: int | None) -> None:
+    """Write the files of a bundle into a folder; other files that are there get a checksum, too."""
+    sampler = policy.algorithm.sampler(policy.networks)
+    chosen = example.best_of > 1
+    arrays = {
+        "observation/mean": np.asarray(policy.standardisation.mean, np.float32),
+        "observation/deviation": np.asarray(policy.standardisation.deviation, np.float32),
+    }
+    for name, network in sampler.networks.items():
+        arrays |= network_arrays(name, network, stacked=False)
+    if chosen and sampler.critics is not None:
+        arrays |= network_arrays("critics", sampler.critics, stacked=True)
+    tests = {"observation": example.observation, "latent": example.latent, "action": example.action}
+    write_synced(folder / WEIGHTS, safetensors.numpy.save(arrays))
+    write_synced(folder / TESTS, safetensors.numpy.save(tests))
+    files = sorted(path for path in folder.iterdir() if path.name != DESCRIPTION)
+    description = {
+        "format": FORMAT,
+        "made_by": f"drol {__version__}",
+        "algorithm": algorithm_name(policy.algorithm),
+        "settings": policy.algorithm.to_dict(),
+        "task": run.config.task,
+        "run": run.path.absolute().name,
+        "step": step,
+        "seed": run.config.seeds[0] if seed is None else seed,
+        "dataset_fingerprint": run.directory.read_config().get("dataset_fingerprint", ""),
+        "observation": observation_entry(run),
+        "action": action_entry(policy, sampler.action_size),
+        "sampler": sampler_entry(sampler, example.best_of),
+        "files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
+    }
+    description = json.loads(json.dumps(description))  # tuples as lists, as a reader sees them
+    description["sha256"] = digest(description)
+    write_synced(folder / DESCRIPTION, json.dumps(description, indent=1).encode())
+
+
+def network_arrays(name: str, network: MLP, stacked: bool) -> dict[str, np.ndarray]:
+    """Return the arrays of a network by name; all have the members of an ensemble as their first axis."""
+
+    def array(values: Any) -> np.ndarray:
+        found = np.asarray(values, np.float32)
+        return np.ascontiguousarray(found if stacked else found[None])
+
+    arrays = {}
+    for number, layer in enumerate(network.layers):
+        arrays |= {f"{name}/{number}/kernel": array(layer.kernel), f"{name}/{number}/bias": array(layer.bias)}
+    for number, norm in enumerate(network.norms):
+        arrays |= {f"{name}/{number}/norm_scale": array(norm.scale), f"{name}/{number}/norm_bias": array(norm.bias)}
+    return arrays
+
+
+def observation_entry(run: Run) -> dict[str, Any]:
+    """Return what the policy sees: how many numbers, and from where to where they went in the data."""
+    data = run.task.train
+    rows = np.asarray(data.take(spread(data.size, RANGE_ROWS)).observation, np.float64)
+    return entry(rows.shape[1], rows.min(0), rows.max(0))
+
+
+def action_entry(policy: Policy, size: int) -> dict[str, Any]:
+    """Return what the policy does: how many numbers, and the box of the data, in its units."""
+    box = policy.action_box
+    return entry(size, *(([-1.0] * size, [1.0] * size) if box is None else (box.low, box.high)))
+
+
+def entry(size: int, low: Iterable[float], high: Iterable[float]) -> dict[str, Any]:
+    return {"size": size, "names": None, "units": None, "low": list(map(float, low)), "high": list(map(float, high))}
+
+
+def sampler_entry(sampler: Sampler, best_of: int) -> dict[str, Any]:
+    """Return how the policy acts, as `drol.networks.sampler` has it."""
+
+    def shape(network: MLP, members: int = 1) -> Mapping[str, Any]:
+        return {"layers": len(network.layers), "members": members, "layer_norm": bool(network.norms)}
+
+    critics = sampler.critics if best_of > 1 else None
+    return {
+        "prior": sampler.prior,
+        "best_of": best_of,
+        "steps": [step if isinstance(step, str) else asdict(step) for step in sampler.steps],
+        "networks": {name: shape(network) for name, network in sampler.networks.items()},
+        "critics": critics and shape(critics, len(critics.layers[0].bias)),
+        "critic_conditions": list(sampler.critic_conditions),
+        "aggregation": sampler.aggregation,
+    }

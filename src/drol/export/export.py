@@ -1,0 +1,119 @@
+"""Export a policy of a run: write it, run what was written on real observations, and only then give it its name."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import drol_runtime
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from drol.data.trajectories import spread
+from drol.errors import InputError
+from drol.export import onnx_file, stablehlo
+from drol.export.bundle import Example, write_bundle
+from drol.policy import Policy
+from drol.runs.run import Run, open_run
+from drol.storage import replace_folder
+
+TEST_ROWS = 64  # observations of the data on which every output is compared with the trained policy
+LARGEST_DIFFERENCE = 1e-5  # times the half width of the box of actions
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What `export_policy` made.
+
+    Attributes:
+        path: The folder.
+        differences: For each output, the largest difference of its actions to those of the trained policy, in units
+            of half the width of the box of actions.
+    """
+
+    path: Path
+    differences: dict[str, float]
+
+
+def export_policy(
+    run: Run | Path | str,
+    out: Path | str,
+    step: int | None = None,
+    seed: int | None = None,
+    best_of: int | None = None,
+    onnx: bool = False,
+    stablehlo_file: bool = False,
+    replace: bool = False,
+) -> Exported:
+    """Write a policy as a bundle that a robot runs with NumPy alone.
+
+    Args:
+        run: A run, or its folder.
+        out: The folder to write.
+        step: The update after which the policy was saved; the newest if None.
+        seed: The seed that trained it; the first of the run if None.
+        best_of: Actions to draw, of which the critic chooses the best; the method's own number if None.
+        onnx: Whether to write policy.onnx as well; needs the extra `onnx`.
+        stablehlo_file: Whether to write policy.stablehlo as well.
+        replace: Whether a bundle that is there may be replaced.
+
+    Returns:
+        The folder, and how far each output is from the trained policy on observations of the data. An output that is
+        too far is an error, and nothing is written.
+
+    Example:
+        >>> import drol
+        >>> drol.export_policy("runs/demo", "bundle").differences  # doctest: +SKIP
+        {'bundle': 2.4e-07}
+    """
+    run = run if isinstance(run, Run) else open_run(run)
+    out = check_destination(Path(out), replace)
+    policy = run.policy(step, seed)
+    example = make_example(run, policy, policy.algorithm.check_best_of(best_of))
+    partial = out.with_name(f".{out.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir(parents=True)
+        writers: dict[str, Any] = {"onnx": onnx_file} if onnx else {}
+        writers |= {"stablehlo": stablehlo} if stablehlo_file else {}
+        for writer in writers.values():
+            writer.write(partial, policy, example)
+        write_bundle(partial, run, policy, example, run.saved_step(step), seed)
+        differences = {"bundle": difference(policy, example, drol_runtime.load(partial).act)}
+        differences |= {name: difference(policy, example, writer.load(partial)) for name, writer in writers.items()}
+        for name, found in differences.items():
+            if not found <= LARGEST_DIFFERENCE:
+                raise InputError(f"the {name} differs from the trained policy by {found:.1e}; nothing was written")
+        replace_folder(partial, out)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return Exported(out, differences)
+
+
+def check_destination(out: Path, replace: bool) -> Path:
+    """Return the folder to write; refuse one that holds something else."""
+    if out.exists() and not (out / drol_runtime.bundle.DESCRIPTION).is_file() and (out.is_file() or any(out.iterdir())):
+        raise InputError(f"{out} is there and is no bundle; name a new folder")
+    if (out / drol_runtime.bundle.DESCRIPTION).exists() and not replace:
+        raise InputError(f"{out} holds a bundle; name another folder, or add --replace")
+    return out
+
+
+def make_example(run: Run, policy: Policy, best_of: int) -> Example:
+    """Let the trained policy act on observations of the data, and keep the latents that it drew."""
+    data = run.task.train
+    sampler = policy.algorithm.sampler(policy.networks)
+    observation = np.asarray(data.take(jnp.asarray(spread(data.size, TEST_ROWS))).observation, np.float32)
+    keys = jax.random.split(jax.random.key(0), len(observation))
+    latent = jax.vmap(lambda key: sampler.draw_latents(key, best_of))(keys)
+    action = policy.in_units_of_the_data(policy.draw_each(observation, keys, best_of))
+    return Example(observation, np.asarray(latent, np.float32), np.asarray(action, np.float32))
+
+
+def difference(policy: Policy, example: Example, act: Any) -> float:
+    """Return how far actions are from those of the trained policy, in units of half the width of the box."""
+    found = np.asarray(act(example.observation, latent=example.latent), np.float64)
+    half = 1.0 if policy.action_box is None else policy.action_box.half
+    return float((np.abs(found - example.action) / half).max())
