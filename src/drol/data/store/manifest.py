@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from drol import formats
 from drol.data.rows import ROW_ARRAYS
 from drol.data.store.layout import MANIFEST, SPLITS
 from drol.errors import InputError
 from drol.storage import write_synced
 
-FORMAT = 2
+FORMAT = formats.WRITTEN["dataset"]
 ENTRIES = {
     "format": int,
     "name": str,
@@ -49,6 +50,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path} cannot be read ({error}); import the dataset again") from error
     if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
         raise InputError(f"{path} is not the manifest of a dataset; import the dataset again")
+    if manifest["format"] > FORMAT:
+        formats.check_format("dataset", path, manifest["format"])
     if manifest["format"] != FORMAT:
         raise InputError(f"{path} has format {manifest['format']}; this version reads {FORMAT}, so import it again")
     check_manifest(path, manifest)
