@@ -24,7 +24,7 @@ from drol.runs.run import Run
 STORED = Path(__file__).parent / "stored"
 TASK = "files/toy"
 STEPS, MORE_STEPS = 2, 3  # of the training that is stored, and of the one that goes on
-RESUMED = ("drol", "rebrac")  # going on is compiled, so it is tried with two; the checkpoints of all are read
+RESUMED = ("drol",)  # going on is compiled, so it is tried with one; the checkpoints of all are read
 OBSERVATIONS = np.asarray([[0.3, -1.0, 2.0], [0.0, 0.5, -0.5]])
 
 

@@ -12,7 +12,7 @@ import drol
 from drol import formats
 from drol.checkpoints import load_tree, read_metadata, saved_steps, step_name
 from drol.errors import InputError
-from drol.training.compiled import init_seeds, seed_keys, zero_totals
+from drol.training.compiled import over_seeds, seed_keys
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -56,9 +56,12 @@ def test_the_checkpoint_of_a_stored_run_has_the_arrays_that_training_goes_on_fro
     run, _ = stored(path)
     algorithm, keys, data = run.config.algorithm, seed_keys(run.config.seeds), run.task.train
 
+    def metrics_of(state, key):
+        return algorithm.update(state, data.sample(key, algorithm.batch_size), key)[1]
+
     def like():
-        states = init_seeds(algorithm, keys, data.spec)
-        return {"states": states, "totals": zero_totals(algorithm, states, data, keys)}
+        states = over_seeds(lambda key: algorithm.init(key, data.spec), keys)
+        return {"states": states, "totals": over_seeds(metrics_of, states, keys)}
 
     folder = run.directory.checkpoints / step_name(saved_steps(run.directory.checkpoints)[-1])
     assert read_metadata(folder) == {"step": STEPS}
