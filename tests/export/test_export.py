@@ -81,7 +81,7 @@ def test_the_bundle_says_what_it_is(tmp_path):
 
 def test_an_output_that_differs_is_not_published(tmp_path, monkeypatch):
     run = made_run(tmp_path / "run")
-    monkeypatch.setattr(drol_runtime.networks, "CUBIC", np.float32(0))
+    monkeypatch.setattr(drol_runtime.networks, "SHIFT", np.float32(0))
     with pytest.raises(InputError, match=r"the bundle differs from the trained policy by .*; nothing was written"):
         export_policy(run, tmp_path / "out" / "bundle")
     assert list((tmp_path / "out").iterdir()) == []

@@ -1,4 +1,9 @@
-"""Multi-layer perceptrons in NumPy that write into buffers: linear layers, GELU and, in critics, LayerNorm."""
+"""Multi-layer perceptrons in NumPy that write into buffers: linear layers, GELU and, in critics, LayerNorm.
+
+An action of a small network takes as long as its passes over a few hundred numbers, so there are few of them. A bias
+is a row of its kernel, met by a column of ones. GELU in its form with tanh is `x sigmoid(a x + b x^3)`, which of
+`y = -b^(1/3) x` is `y / (1 + exp(y (y^2 + c)))` times `-b^(-1/3)`; both factors are in the kernels around it.
+"""
 
 from __future__ import annotations
 
@@ -7,71 +12,75 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# gelu(x) = x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi): the form with tanh, with fewer passes
-LINEAR = np.float32(-2 * math.sqrt(2 / math.pi))
-CUBIC = np.float32(0.044715 * LINEAR)
-ONE = np.float32(1)
+LINEAR = 2 * math.sqrt(2 / math.pi)
+CUBIC = 0.044715 * LINEAR
+INTO, OUT_OF = -(CUBIC ** (1 / 3)), -(CUBIC ** (-1 / 3))
+SHIFT = np.asarray([LINEAR * CUBIC ** (-1 / 3)], np.float32)  # as arrays: NumPy takes longer over single numbers
+ONE, MINUS_ONE = np.ones(1, np.float32), -np.ones(1, np.float32)
 SMALLEST_VARIANCE = np.float32(1e-6)
 
 
 class Buffers(NamedTuple):
     """What a network writes to, for a number of rows."""
 
-    input: Any  # [rows, in]
-    layers: list[Any]  # of each layer [members, rows, out]
-    scratch: list[Any]  # as large as each hidden layer
+    input: Any  # what the network sees [rows, in]: to be written before a call
+    layers: list[Any]  # of each layer: what it sees, with a column of ones, its kernel, where its product goes, scratch
     statistics: Any  # [members, rows, 1]
+    output: Any  # [members, rows, out]
 
 
 class Network:
     """One network, or several of the same shape that see the same input."""
 
     def __init__(self, weights: dict[str, Any], name: str, shape: dict[str, Any]):
-        count = shape["layers"]
-        self.kernels = [np.ascontiguousarray(weights[f"{name}/{layer}/kernel"]) for layer in range(count)]
-        self.biases = [weights[f"{name}/{layer}/bias"][:, None] for layer in range(count)]
-        self.norms = [
-            (weights[f"{name}/{layer}/norm_scale"][:, None], weights[f"{name}/{layer}/norm_bias"][:, None])
-            for layer in range(count - 1)
-            if shape["layer_norm"]
-        ]
+        self.kernels, self.norms = [], []
+        last = shape["layers"] - 1
+        for layer in range(shape["layers"]):
+            kernel, bias = (weights[f"{name}/{layer}/{part}"].astype(np.float64) for part in ("kernel", "bias"))
+            if layer > 0 and not shape["layer_norm"]:
+                kernel = kernel * OUT_OF
+            joined = np.concatenate([kernel, bias[:, None]], 1) * (INTO if layer < last else 1.0)
+            self.kernels.append(np.ascontiguousarray(joined, np.float32))
+            if shape["layer_norm"] and layer < last:
+                scale, shift = (weights[f"{name}/{layer}/norm_{part}"][:, None] for part in ("scale", "bias"))
+                self.norms.append((scale, shift))
 
     def buffers(self, rows: int) -> Buffers:
-        """Return buffers for so many rows."""
-        layers = [np.empty((len(kernel), rows, kernel.shape[2]), np.float32) for kernel in self.kernels]
-        scratch = [np.empty_like(layer) for layer in layers[:-1]]
-        statistics = np.empty((len(self.kernels[0]), rows, 1), np.float32)
-        return Buffers(np.empty((rows, self.kernels[0].shape[1]), np.float32), layers, scratch, statistics)
+        """Return buffers for so many rows; those of a single network have no axis for members, which is faster."""
+        members = len(self.kernels[0])
+        seen = [np.ones((1, rows, self.kernels[0].shape[1]), np.float32)]
+        seen += [np.ones((members, rows, kernel.shape[1]), np.float32) for kernel in self.kernels[1:]]
+        products = [each[..., :-1] for each in seen]
+        output = np.empty((members, rows, self.kernels[-1].shape[2]), np.float32)
+        hidden = [(out, np.empty(out.shape, np.float32)) for out in products[1:]]
+        layers = [
+            (before, kernel, out, scratch)
+            for before, kernel, (out, scratch) in zip(seen, self.kernels, [*hidden, (output, None)])
+        ]
+        if members == 1 and not self.norms:
+            layers = [tuple(part if part is None else part[0] for part in layer) for layer in layers]
+        return Buffers(products[0][0], layers, np.empty((members, rows, 1), np.float32), output)
 
     def __call__(self, buffers: Buffers) -> Any:
         """Return the output [members, rows, out] for the input in the buffers; it is a buffer, too."""
-        x = buffers.input
-        for number, (kernel, bias) in enumerate(zip(self.kernels, self.biases)):
-            out = buffers.layers[number]
-            for member in range(len(kernel)):
-                np.dot(x if number == 0 else x[member], kernel[member], out=out[member])
-            np.add(out, bias, out=out)
-            if number < len(self.kernels) - 1:
-                gelu(out, buffers.scratch[number])
+        norms = iter(self.norms)
+        for seen, kernel, out, scratch in buffers.layers:
+            np.matmul(seen, kernel, out=out)
+            if scratch is not None:
+                np.multiply(out, out, out=scratch)
+                np.add(scratch, SHIFT, out=scratch)
+                np.multiply(scratch, out, out=scratch)
+                np.exp(scratch, out=scratch)  # may be infinite, where the quotient is 0
+                np.add(scratch, ONE, out=scratch)
+                np.divide(out, scratch, out=out)
                 if self.norms:
-                    normalise(out, buffers.scratch[number], buffers.statistics, *self.norms[number])
-            x = out
-        return x
-
-
-def gelu(x: Any, scratch: Any) -> None:
-    """Apply GELU in place."""
-    np.multiply(x, x, out=scratch)
-    np.multiply(scratch, CUBIC, out=scratch)
-    np.add(scratch, LINEAR, out=scratch)
-    np.multiply(scratch, x, out=scratch)
-    np.exp(np.minimum(scratch, np.float32(80), out=scratch), out=scratch)  # beyond, the quotient is 0 anyway
-    np.add(scratch, ONE, out=scratch)
-    np.divide(x, scratch, out=x)
+                    normalise(out, scratch, buffers.statistics, *next(norms))
+        return buffers.output
 
 
 def normalise(x: Any, scratch: Any, statistics: Any, scale: Any, bias: Any) -> None:
     """Bring the features of each row to mean 0 and variance 1 in place, then scale and shift them."""
+    np.multiply(x, np.float32(OUT_OF), out=x)
     np.mean(x, axis=-1, keepdims=True, out=statistics)
     np.subtract(x, statistics, out=x)
     np.multiply(x, x, out=scratch)

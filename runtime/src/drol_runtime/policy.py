@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from drol_runtime.bundle import Bundle, InputError, read_bundle
-from drol_runtime.networks import Network, copy_columns
+from drol_runtime.networks import MINUS_ONE, ONE, Network, copy_columns
 
 Array = Any  # np.ndarray; NumPy's own names for types differ between the versions that this runs on
 
@@ -79,9 +79,10 @@ class Policy:
         values = self.check_observation(observation)
         single = values.ndim == 1
         space = self.workspace(1 if single else len(values))
-        self.take_observation(values, space)
-        self.take_latent(seed, latent, space)
-        self.run(space)
+        with np.errstate(over="ignore"):
+            self.take_observation(values, space)
+            self.take_latent(seed, latent, space)
+            self.run(space)
         action = space.action  # [rows, action], in [-1, 1]
         np.multiply(action, self.half, out=space.scaled)
         np.add(space.scaled, self.centre, out=space.scaled)
@@ -138,14 +139,13 @@ class Policy:
 
     def take_observation(self, values: Array, space: Workspace) -> None:
         """Copy observations, check them and standardise them."""
-        with np.errstate(over="ignore"):
-            np.copyto(space.observation, values, casting="unsafe")
-        np.isfinite(space.observation, out=space.flags)
-        if not space.flags.all():
+        np.copyto(space.observation, values, casting="unsafe")
+        if not math.isfinite(np.add.reduce(space.observation, None)) and not np.isfinite(space.observation).all():
             raise InputError("the observation has values that are NaN, infinite or too large; all must be finite")
-        np.clip(space.observation, self.low, self.high, out=space.clamped)
+        np.minimum(space.observation, self.high, out=space.clamped)
+        np.maximum(space.clamped, self.low, out=space.clamped)
         np.not_equal(space.observation, space.clamped, out=space.flags)
-        if space.flags.any():
+        if np.logical_or.reduce(space.flags, None):
             count = int(space.flags.any(1).sum())
             with self.lock:
                 self.outside += count
@@ -175,7 +175,7 @@ class Policy:
         generator.standard_normal(dtype=np.float32, out=space.normal)
         if self.prior == "ball":  # the first coordinates of a point on the sphere with two dimensions more
             np.multiply(space.normal, space.normal, out=space.squares)
-            np.sum(space.squares, axis=-1, keepdims=True, out=space.length)
+            np.add.reduce(space.squares, -1, None, space.length, True)
             np.sqrt(space.length, out=space.length)
             np.divide(space.normal[..., : self.action_size], space.length, out=space.latent)
             np.multiply(space.latent, np.float32(math.sqrt(self.action_size)), out=space.latent)
@@ -183,13 +183,13 @@ class Policy:
     def run(self, space: Workspace) -> None:
         """Take the steps of the policy; of several draws for an observation keep the one that critics value most."""
         count, size = self.best_of, self.action_size
-        rows = space.latent.reshape(-1, size)  # [observations * best_of, action]
-        x = space.x
-        np.copyto(x, rows)
+        x = space.x  # [observations * best_of, action]
+        np.copyto(x, space.latent.reshape(-1, size))
         repeated = space.state if count == 1 else np.repeat(space.state, count, axis=0)
         for step in self.steps:
             if step == "clip":
-                np.clip(x, np.float32(-1), np.float32(1), out=x)
+                np.minimum(x, ONE, out=x)
+                np.maximum(x, MINUS_ONE, out=x)
             elif step == "tanh":
                 np.tanh(x, out=x)
             else:

@@ -126,6 +126,8 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     timeout = PATIENCE_SECONDS
+    disable_nagle_algorithm = True  # or an answer waits 40 ms for the client's acknowledgement of its first part
+    wbufsize = -1
     server: Server
 
     def do_GET(self) -> None:
@@ -199,6 +201,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
+        self.wfile.flush()
 
     def log_message(self, *arguments: Any) -> None:
         """Print nothing for each request."""
