@@ -14,7 +14,8 @@ from drol.errors import InputError
 from drol.experiments.results.files import SUFFIXES, read_results
 from drol.experiments.results.result import LEFT_OUT, Result, Results, settings_id
 from drol.runs.config import RunConfig
-from drol.runs.directory import CONFIG, EVALUATIONS
+from drol.runs.config_file import CONFIG
+from drol.runs.directory import EVALUATIONS
 from drol.runs.rows import EvaluationRow
 from drol.runs.run import Run, open_run
 from drol.tasks import find_source
