@@ -1,4 +1,5 @@
 import errno
+import hashlib
 import json
 import random
 import shutil
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drol import checkpoints
+from drol import checkpoints, formats
 from drol.checkpoints import (
     ARRAYS,
     MANIFEST,
@@ -25,6 +26,7 @@ from drol.checkpoints import (
     saved_steps,
     step_name,
 )
+from drol.errors import InputError
 
 
 def tree(value: float = 1.0):
@@ -150,12 +152,69 @@ def test_the_arrays_of_another_checkpoint_are_noticed(tmp_path):
         load_tree(tmp_path / "2", tree())
 
 
-def test_a_later_format_is_refused_by_its_number(tmp_path, monkeypatch):
+def test_a_later_format_is_refused_by_its_number_and_nothing_older_takes_its_place(tmp_path, monkeypatch):
+    save_tree(tmp_path / step_name(1), tree(), {})
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "FORMAT", 2)
-        save_tree(tmp_path / "1", tree(), {})
-    with pytest.raises(DamagedCheckpoint, match="its format is 2; this version reads 1"):
-        load_tree(tmp_path / "1", tree())
+        patch.setitem(formats.WRITTEN, "checkpoint", 2)
+        save_tree(tmp_path / step_name(2), tree(), {})
+    for read in (lambda: load_tree(tmp_path / step_name(2), tree()), lambda: newest_valid(tmp_path, lambda _: tree())):
+        with pytest.raises(
+            InputError, match="has format 2 of a checkpoint, and this drol reads 1: a newer drol wrote it"
+        ):
+            read()
+
+
+def test_values_that_are_not_finite_are_no_checkpoint_to_go_on_from(tmp_path):
+    for step, value in ((1, 0.5), (2, np.nan), (3, np.inf)):
+        save_tree(tmp_path / step_name(step), {"a": np.float32([1, value])}, {})
+    step, found, skipped = newest_valid(tmp_path, lambda _: {"a": np.zeros(2, np.float32)})
+    assert (step, found["a"].tolist()) == (1, [1.0, 0.5])
+    assert skipped == [f"skipped the checkpoint of step {step}: a has values that are not finite" for step in (3, 2)]
+
+
+@pytest.mark.parametrize("name", ["²", "77777", "0000000001x", "00000000000000", "notes.txt", "-00000001"])
+@pytest.mark.parametrize("folder", [True, False])
+def test_odd_names_are_ignored(tmp_path, name, folder):
+    save_tree(tmp_path / step_name(1), {"a": np.ones(2)}, {})
+    (tmp_path / name).mkdir() if folder else (tmp_path / name).write_text("mine")
+    assert saved_steps(tmp_path) == [1]
+    step, _, skipped = newest_valid(tmp_path, lambda _: {"a": np.zeros(2)})
+    assert (step, skipped) == (1, [])
+
+
+def test_a_file_and_a_manifest_of_brackets_are_damaged_checkpoints(tmp_path):
+    for step in (1, 2):
+        save_tree(tmp_path / step_name(step), {"a": np.ones(2)}, {})
+    (tmp_path / step_name(2) / MANIFEST).write_text("[" * 200_000)
+    (tmp_path / step_name(3)).write_text("a file")
+    assert saved_steps(tmp_path) == [1, 2]
+    step, _, skipped = newest_valid(tmp_path, lambda _: {"a": np.zeros(2)})
+    assert step == 1
+    assert [words.split(" (")[0] for words in skipped] == [
+        f"skipped the checkpoint of step {step}: manifest.json cannot be read" for step in (3, 2)
+    ]
+
+
+@pytest.mark.parametrize("name", ["format", "sha256", "leaves", "metadata"])
+@pytest.mark.parametrize("value", [None, [], "x", True])
+def test_a_manifest_with_the_right_checksum_and_wrong_entries_is_damaged(tmp_path, name, value):
+    save_tree(tmp_path / "1", {"a": np.ones(2)}, {})
+    manifest = json.loads((tmp_path / "1" / MANIFEST).read_text()) | {name: value}
+    manifest["manifest_sha256"] = checkpoints.manifest_digest(manifest)
+    (tmp_path / "1" / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(DamagedCheckpoint):
+        load_tree(tmp_path / "1", {"a": np.zeros(2)})
+
+
+def test_arrays_that_are_no_safetensors_file_are_damaged(tmp_path):
+    save_tree(tmp_path / "1", {"a": np.ones(2)}, {})
+    (tmp_path / "1" / ARRAYS).write_bytes(b"nonsense")
+    manifest = json.loads((tmp_path / "1" / MANIFEST).read_text())
+    manifest["sha256"] = hashlib.sha256(b"nonsense").hexdigest()
+    manifest["manifest_sha256"] = checkpoints.manifest_digest(manifest)
+    (tmp_path / "1" / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(DamagedCheckpoint, match=r"^arrays\.safetensors cannot be read"):
+        load_tree(tmp_path / "1", {"a": np.zeros(2)})
 
 
 @pytest.mark.parametrize(
@@ -175,19 +234,23 @@ def test_a_tree_of_another_shape_type_or_structure_is_named(tmp_path, like, mess
     assert str(caught.value) == message
 
 
+def finite(value: float = 1.0):
+    return {"network": [jnp.full((2, 3), value), jnp.asarray([-0.0, value])], "count": jnp.asarray(5, jnp.int32)}
+
+
 def test_the_newest_whole_checkpoint_is_found_and_the_skipped_are_named(tmp_path):
     for step in (10, 200, 3000):
-        save_tree(tmp_path / step_name(step), tree(float(step)), {})
+        save_tree(tmp_path / step_name(step), finite(float(step)), {})
     assert saved_steps(tmp_path) == [10, 200, 3000]
-    step, found, skipped = newest_valid(tmp_path, lambda _: tree())
+    step, found, skipped = newest_valid(tmp_path, lambda _: finite())
     assert (step, skipped) == (3000, [])
-    assert_same(found, tree(3000.0))
+    assert_same(found, finite(3000.0))
     (tmp_path / step_name(3000) / MANIFEST).write_bytes(b"{}")
     arrays = tmp_path / step_name(200) / ARRAYS
     arrays.write_bytes(arrays.read_bytes()[:-1])
-    step, found, skipped = newest_valid(tmp_path, lambda _: tree())
+    step, found, skipped = newest_valid(tmp_path, lambda _: finite())
     assert step == 10
-    assert_same(found, tree(10.0))
+    assert_same(found, finite(10.0))
     assert skipped == [
         "skipped the checkpoint of step 3000: manifest.json does not match its checksum",
         "skipped the checkpoint of step 200: arrays.safetensors does not match its checksum",

@@ -167,7 +167,7 @@ def saved_run(path: Path, config: RunConfig, steps: tuple[int, ...]) -> RunDirec
     """A run folder with untrained policies of all its seeds at these steps, and nothing else."""
     directory = RunDirectory(path)
     path.mkdir(parents=True, exist_ok=True)
-    directory.write_config({"run": config.to_dict()})
+    directory.write_config({"run": config.to_dict(), "dataset_fingerprint": "", "circumstances": {}})
     keys = jax.random.split(jax.random.key(0), len(config.seeds))
     stacked = jax.vmap(lambda key: config.algorithm.init(key, SPEC).policy)(keys)
     for step in steps:

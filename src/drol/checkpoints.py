@@ -7,6 +7,7 @@ renamed, so a kill at any moment leaves the old one or the new one; the manifest
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,12 +17,14 @@ import jax
 import numpy as np
 import safetensors.numpy
 
+from drol import formats
 from drol.storage import recover_folder, replace_folder, write_synced, writing
 
 Tree = TypeVar("Tree")
 
-FORMAT = 1
 ARRAYS, MANIFEST = "arrays.safetensors", "manifest.json"
+STEP = re.compile("[0-9]{9,13}")
+ENTRIES = {"format": int, "sha256": str, "leaves": dict, "metadata": dict}  # of a manifest, besides its checksum
 
 
 class DamagedCheckpoint(Exception):
@@ -33,7 +36,7 @@ def save_tree(folder: Path, tree: Any, metadata: Mapping[str, Any]) -> None:
     leaves = {name: np.asarray(leaf, order="C") for name, leaf in named_leaves(tree)}
     arrays = safetensors.numpy.save(leaves)
     manifest = {
-        "format": FORMAT,
+        "format": formats.WRITTEN["checkpoint"],
         "sha256": hashlib.sha256(arrays).hexdigest(),
         "leaves": {name: [array.dtype.str, list(array.shape)] for name, array in leaves.items()},
         "metadata": dict(metadata),
@@ -57,13 +60,14 @@ def read_metadata(folder: Path) -> dict[str, Any]:
     return read_manifest(folder)["metadata"]
 
 
-def load_tree(folder: Path, like: Tree, only: bool = True) -> Tree:
+def load_tree(folder: Path, like: Tree, only: bool = True, finite: bool = False) -> Tree:
     """Load the arrays of a checkpoint into the structure of `like`; names, shapes and types must be the same.
 
     Args:
         folder: The checkpoint.
         like: The structure, with shapes and types.
         only: Whether to refuse a checkpoint that has further arrays, too.
+        finite: Whether to refuse values that are NaN or infinite.
     """
     manifest = read_manifest(folder)
     try:
@@ -72,7 +76,10 @@ def load_tree(folder: Path, like: Tree, only: bool = True) -> Tree:
         raise DamagedCheckpoint(f"{ARRAYS} cannot be read ({error.strerror})") from error
     if hashlib.sha256(arrays).hexdigest() != manifest["sha256"]:
         raise DamagedCheckpoint(f"{ARRAYS} does not match its checksum")
-    leaves = safetensors.numpy.load(arrays)
+    try:
+        leaves = safetensors.numpy.load(arrays)
+    except safetensors.SafetensorError as error:
+        raise DamagedCheckpoint(f"{ARRAYS} cannot be read ({error})") from error
     expected = dict(named_leaves(like))
     odd = sorted(leaves.keys() ^ expected.keys() if only else expected.keys() - leaves.keys())
     if odd:
@@ -83,11 +90,13 @@ def load_tree(folder: Path, like: Tree, only: bool = True) -> Tree:
             raise DamagedCheckpoint(
                 f"{name} is {found.dtype}{list(found.shape)} where {leaf.dtype}{list(leaf.shape)} is expected"
             )
+        if finite and found.dtype.kind == "f" and not np.isfinite(found).all():
+            raise DamagedCheckpoint(f"{name} has values that are not finite")
     return jax.tree.unflatten(jax.tree.structure(like), [jax.numpy.asarray(leaves[name]) for name in expected])
 
 
 def newest_valid(folder: Path, like: Callable[[dict[str, Any]], Tree]) -> tuple[int, Tree | None, list[str]]:
-    """Load the newest whole checkpoint of a folder of `<step>` folders.
+    """Load the newest checkpoint that is whole and finite of a folder of `<step>` folders.
 
     Args:
         folder: The folder of checkpoints.
@@ -98,20 +107,25 @@ def newest_valid(folder: Path, like: Callable[[dict[str, Any]], Tree]) -> tuple[
     """
     finish_replacements(folder)
     skipped = []
-    for step in sorted(saved_steps(folder), reverse=True):
+    for step in reversed(named_steps(folder)):
         try:
             saved = folder / step_name(step)
-            return step, load_tree(saved, like(read_metadata(saved))), skipped
+            return step, load_tree(saved, like(read_metadata(saved)), finite=True), skipped
         except DamagedCheckpoint as error:
             skipped.append(f"skipped the checkpoint of step {step}: {error}")
     return 0, None, skipped
 
 
 def saved_steps(folder: Path) -> list[int]:
-    """Return the steps of all checkpoints in a folder, in order."""
-    if not folder.is_dir():
-        return []
-    return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdigit())
+    """Return the steps of all checkpoints in a folder, in order; links and what is no folder are left out."""
+    saved = {step: folder / step_name(step) for step in named_steps(folder)}
+    return [step for step, path in saved.items() if path.is_dir() and not path.is_symlink()]
+
+
+def named_steps(folder: Path) -> list[int]:
+    """Return the steps that something in a folder is named for, in order; names that we never give are ignored."""
+    names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+    return sorted(int(name) for name in names if STEP.fullmatch(name) and step_name(int(name)) == name)
 
 
 def finish_replacements(folder: Path) -> None:
@@ -132,15 +146,21 @@ def named_leaves(tree: Any) -> list[tuple[str, Any]]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read the manifest of a checkpoint and check it against its own checksum."""
+    """Read the manifest of a checkpoint and check it against its own checksum, its format and the types of its entries.
+
+    A format that only a newer drol reads is no damage: it raises `InputError`, so that nothing older takes its place.
+    """
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError) as error:
+        whole = isinstance(manifest, dict) and manifest.get("manifest_sha256") == manifest_digest(manifest)
+    except (OSError, ValueError, RecursionError) as error:
         raise DamagedCheckpoint(f"{MANIFEST} cannot be read ({error})") from error
-    if not isinstance(manifest, dict) or manifest.get("manifest_sha256") != manifest_digest(manifest):
+    if not whole:
         raise DamagedCheckpoint(f"{MANIFEST} does not match its checksum")
-    if manifest["format"] != FORMAT:
-        raise DamagedCheckpoint(f"its format is {manifest['format']}; this version reads {FORMAT}")
+    for name, kind in ENTRIES.items():
+        if type(manifest.get(name)) is not kind:
+            raise DamagedCheckpoint(f"{MANIFEST} lacks {name!r} or has something else in its place")
+    formats.check_format("checkpoint", folder / MANIFEST, manifest["format"])
     return manifest
 
 

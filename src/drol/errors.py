@@ -3,6 +3,10 @@
 import difflib
 from collections.abc import Iterable
 
+# Exit codes of commands, besides 0 (success), 1 (something failed), 2 (bad input) and 128 + n (signal n).
+DAMAGE_SET_ASIDE = 3  # finished, but something was damaged, was named and was set aside or left out
+DIVERGED = 4  # training diverged
+
 
 def plain(text: str) -> str:
     """Return text on one line that changes nothing in a terminal, whatever a file or a server put into it."""

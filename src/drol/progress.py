@@ -106,3 +106,9 @@ class Progress:
     def note(self, text: str) -> None:
         """Print a line that stays."""
         self.console.print("\n".join(map(plain, text.split("\n"))), markup=False)
+
+    def warn(self, text: str) -> None:
+        """Print a line that has to be seen, even where everything else is to be quiet."""
+        quiet, self.console.quiet = self.console.quiet, False
+        self.note(text)
+        self.console.quiet = quiet

@@ -110,17 +110,21 @@ def recover_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def exclusive(path: Path, refusal: str) -> Iterator[int]:
+def exclusive(path: Path, refusal: str | None) -> Iterator[int]:
     """Hold a lock file, or a folder, for this process alone; raise `InputError(refusal)` if another process has it.
+
+    Without a refusal, wait until it is free.
 
     Yields the descriptor; a file is open for reading and writing, as network file systems want it for such a lock.
     """
     access = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
     descriptor = os.open(path, access | os.O_NOFOLLOW, 0o644)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX if refusal is None else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(descriptor)
+        if refusal is None:
+            raise
         raise InputError(refusal) from error
     try:
         yield descriptor

@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -143,3 +145,45 @@ def test_a_run_that_a_signal_stopped_says_what_is_left_and_returns_its_number(ca
     )
     assert conclude(stopped) == 128 + signal.SIGUSR1
     assert capsys.readouterr().out == f"stopped; the same command {words}, saved in runs/x\n"
+
+
+def test_a_dataset_without_a_name_is_refused(capsys):
+    for flag, name in (("--dataset", "dataset"), ("--from", "start_from")):
+        assert main(["train", "--preset", "laptop", flag, ""]) == 2
+        assert capsys.readouterr().err == (
+            f"drol: error: {name} is ''; it must name a file or folder, or be left out\n"
+        )
+
+
+def test_damage_is_told_by_the_exit_code_even_if_the_command_is_quiet(run_folder, tmp_path, capsys):
+    folder = shutil.copytree(run_folder, tmp_path / "run")
+    (folder / "checkpoints" / "000000040" / "arrays.safetensors").write_bytes(b"")
+    command = ["train", *TINY, *INTERVALS, "--steps", "40", "--seeds", "0", "3", "--out", str(folder), "--quiet"]
+    assert main(command) == 3
+    noted = "skipped the checkpoint of step 40: arrays.safetensors does not match its checksum\n"
+    assert capsys.readouterr().err == noted
+    assert main(command) == 0
+    assert capsys.readouterr().err == ""
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write("nonsense\n")
+    assert main(["report", str(folder)]) == 3
+    assert "drol: error: damaged: line 5 of" in capsys.readouterr().err
+
+
+def test_a_run_that_diverges_has_its_own_exit_code_and_says_the_very_command_that_tries_again(tmp_path, capsys):
+    folder = tmp_path / "run"
+    networks = [*NETWORKS, "--evaluation-episodes", "1", "--processes", "1", "--quiet", "--bc-weight", "1e30"]
+    command = ["train", "--preset=laptop", *networks, "--log-interval", "50", "--checkpoint-interval", "1"]
+    command += ["--evaluation-interval=60", "--steps", "60", "--learning-rate", "0.9", "--out", str(folder)]
+    assert main(command) == 4
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    again = shlex.split(message[message.index("drol train") :])
+    assert again[1:] == [
+        "train", "--preset=laptop", *networks, "--log-interval", "50", "--checkpoint-interval", "1",
+        "--evaluation-interval=60", "--steps", "60",
+        "--from", str(folder), "--out", f"{folder}-slower", "--learning-rate", "0.3",
+    ]  # fmt: skip
+    assert (folder / "diverged.json").is_file()
+    config, _ = parse(again[2:])
+    assert (config.start_from, config.algorithm.learning_rate) == (str(folder), 0.3)

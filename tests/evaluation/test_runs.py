@@ -10,7 +10,7 @@ from toys import TINY, saved_run, tiny_config, tiny_task
 from drol.algorithms import BC
 from drol.errors import InputError
 from drol.evaluation import fitted_q
-from drol.evaluation.episodes import Evaluator
+from drol.evaluation.episodes import EnvironmentFailed, Evaluator
 from drol.evaluation.runs import evaluate, evaluate_offline
 from drol.runs.run import open_run
 
@@ -33,7 +33,7 @@ def test_episodes_are_played_with_the_newest_policy_of_every_seed_and_recorded(r
     assert run.extra_evaluations == rows
     assert run.evaluations == []
     assert told == [(0, 2, "seed 0"), (1, 2, "seed 7")]
-    again = evaluate(run, episodes=2, best_of=4, first_seed=5, processes=2)
+    again = evaluate(run, episodes=2, best_of=4, first_seed=5, processes=2, replace=True)
     assert run.extra_evaluations == again
     assert [episode.seed for episode in again[0].episodes] == [5, 6]
     assert [row.best_of for row in evaluate(run, episodes=1, step=6, processes=1)] == [1, 1]
@@ -50,7 +50,7 @@ def test_acting_may_be_changed_for_an_evaluation_which_has_rows_of_its_own(run, 
     assert changed[0].acting == {"densest": 2, "best_of_aggregation": "min"}
     assert changed[0].columns()["densest"] == 2
     assert run.extra_evaluations == [*plain, *changed]
-    again = evaluate(run, episodes=1, best_of=8, processes=1, densest=2, best_of_aggregation="min")
+    again = evaluate(run, episodes=2, best_of=8, processes=1, densest=2, best_of_aggregation="min")
     assert run.extra_evaluations == [*plain, *again]
 
 
@@ -63,6 +63,8 @@ def test_acting_may_be_changed_for_an_evaluation_which_has_rows_of_its_own(run, 
         ({"best_of": 0}, "best_of is 0"),
         ({"first_seed": -1}, "first_seed is -1; it must be a whole number of at least 0"),
         ({"first_seed": 2**32 - 1, "episodes": 2}, "first_seed is 4294967295"),
+        ({"first_seed": 2**32, "episodes": 1}, "first_seed is 4294967296"),
+        ({"first_seed": 99999999999}, "first_seed is 99999999999"),
         ({"processes": 0}, "processes is 0; it must be a whole number of at least 1"),
         ({"step": 5}, "no policy of step 5 in"),
     ],
@@ -87,6 +89,38 @@ def test_a_task_without_an_environment_is_not_played(tmp_path):
     run = open_run(tmp_path / "run", task=tiny_task(environment=None))
     with pytest.raises(InputError, match="the task toy has no environment to evaluate in"):
         evaluate(run)
+
+
+def test_fewer_episodes_do_not_take_the_place_of_more_unless_that_is_asked_for(run):
+    first = evaluate(run, episodes=2, processes=1)
+    with pytest.raises(InputError) as caught:
+        evaluate(run, episodes=1, processes=1)
+    assert str(caught.value) == (
+        f"{run.path} has 2 episodes of step 12, seed 0, best of 1, and 1 would take their place; play as many, or give "
+        "--replace"
+    )
+    assert run.extra_evaluations == first
+    assert evaluate(run, episodes=1, processes=1, step=6)[0].step == 6  # of another step
+    assert evaluate(run, episodes=1, processes=1, replace=True) == run.extra_evaluations[-2:]
+
+
+def test_an_evaluation_of_which_every_episode_failed_is_not_recorded(run):
+    first = evaluate(run, episodes=1, processes=1)
+    run.task = tiny_task(make_environment=functools.partial(Walk, "raises in reset", 0))
+    with pytest.raises(EnvironmentFailed, match="all 1 episodes of seed 0 failed: RuntimeError: no such maze"):
+        evaluate(run, episodes=1, processes=1)
+    assert run.extra_evaluations == first
+
+
+def test_a_damaged_line_is_set_aside_and_named_when_a_row_is_recorded(run):
+    path = run.path / "extra_evaluations.jsonl"
+    path.write_text("nonsense\n")
+    rows = evaluate(run, episodes=1, processes=1)
+    assert run.damage == [
+        f"line 1 of {path} is not JSON (Expecting value: line 1 column 1 (char 0)); set aside in {path.name}.bad"
+    ]
+    assert run.extra_evaluations == rows
+    assert (run.path / f"{path.name}.bad").read_text() == "nonsense\n"
 
 
 def test_failures_are_counted(run):

@@ -1,13 +1,23 @@
+import contextlib
 import fcntl
 import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
+from toys import tiny_config
 
 from drol.checkpoints import save_tree, saved_steps, step_name
 from drol.errors import InputError
+from drol.runs import row_files
 from drol.runs.directory import RunDirectory
 from drol.runs.rows import EvaluationRow, MetricsRow
+from drol.tasks.base import Episode
+
+CONTENT = {"run": tiny_config().to_dict(), "dataset_fingerprint": "ab", "circumstances": {"cores": 2}}
 
 
 @pytest.fixture
@@ -15,7 +25,7 @@ def directory(tmp_path):
     """A run with rows at the steps 0, 5 and 10 and checkpoints at 4, 8 and 12."""
     directory = RunDirectory(tmp_path / "run")
     with directory.locked():
-        directory.write_config({"run": {"steps": 12}})
+        directory.write_config(CONTENT)
         for step in (0, 5, 10):
             directory.log_metrics(MetricsRow(step, 0, {"loss": step / 2}))
             directory.log_evaluation(EvaluationRow(step, 0, 1.0))
@@ -32,7 +42,7 @@ def steps(rows):
 
 def test_what_is_written_is_read_back(directory):
     assert directory.exists
-    assert directory.read_config() == {"run": {"steps": 12}}
+    assert directory.read_config() == {"format": 1, **CONTENT}
     assert directory.read_metrics() == [MetricsRow(step, 0, {"loss": step / 2}) for step in (0, 5, 10)]
     assert directory.read_evaluations() == [EvaluationRow(step, 0, 1.0) for step in (0, 5, 10)]
     names = {path.name for path in directory.path.iterdir()}
@@ -50,6 +60,115 @@ def test_rewinding_forgets_what_came_after_the_step(directory):
     assert saved_steps(directory.policies) == [0, 5]
 
 
+def test_what_a_rewind_forgets_is_kept_in_a_place_of_its_own(directory):
+    (directory.checkpoints / step_name(9)).write_text("a file in the place of a checkpoint")
+    policy = (directory.policies / step_name(10) / "arrays.safetensors").read_bytes()
+    lines = (directory.path / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    directory.log_extra_evaluation(EvaluationRow(10, 0, 5.0))
+    directory.divergence.write_text("{}")
+    directory.rewind(8)
+    place = directory.forgotten / step_name(1)
+    assert (place / "policies" / step_name(10) / "arrays.safetensors").read_bytes() == policy
+    assert (place / "metrics.jsonl").read_bytes() == lines[-1]
+    assert sorted(str(path.relative_to(place)) for path in place.glob("*")) == [
+        "checkpoints", "diverged.json", "evaluations.jsonl", "extra_evaluations.jsonl", "metrics.jsonl", "policies",
+    ]  # fmt: skip
+    assert sorted(path.name for path in (place / "checkpoints").iterdir()) == [step_name(9), step_name(12)]
+    directory.rewind(8)
+    assert [path.name for path in directory.forgotten.iterdir()] == [step_name(1)]  # nothing was left to forget
+    directory.rewind(4)
+    assert steps(directory.read_metrics()) == [0]
+    assert sorted(path.name for path in directory.forgotten.iterdir()) == [step_name(1), step_name(2)]
+
+
+def test_only_what_the_last_rewinds_forgot_is_kept(directory, monkeypatch):
+    monkeypatch.setattr("drol.runs.directory.KEPT_FORGOTTEN", 2)
+    for _ in range(4):
+        directory.log_metrics(MetricsRow(11, 0, {}))
+        directory.rewind(10)
+    assert saved_steps(directory.forgotten) == [3, 4]
+
+
+@pytest.mark.parametrize("function", ["write_whole", "rename"])
+def test_a_rewind_that_is_killed_anywhere_loses_nothing_and_is_finished_by_the_next(directory, monkeypatch, function):
+    """Every row and every policy is in the run or in a place of what was forgotten, at every moment."""
+
+    class Killed(BaseException):
+        pass
+
+    def everything():
+        rows = [path.read_text().splitlines() for path in directory.path.rglob("metrics.jsonl")]
+        return {line for each in rows for line in each}, {path.name for path in directory.path.rglob("policies/0*")}
+
+    before = everything()
+    owner = Path if function == "rename" else row_files
+    call = getattr(owner, function)
+    for moment in range(4):
+        calls = []
+
+        def dying(*arguments, calls=calls, moment=moment):
+            calls.append(arguments)
+            if len(calls) == moment + 1:
+                raise Killed
+            return call(*arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, function, dying)
+            with contextlib.suppress(Killed):
+                directory.rewind(4)
+        assert everything() == before
+    directory.rewind(4)
+    assert everything() == before
+    assert steps(directory.read_metrics()) == [0]
+    assert saved_steps(directory.policies) == [0]
+
+
+def test_odd_things_in_the_folder_are_left_alone_by_a_rewind(directory):
+    for name in ("checkpoints/²", "policies/77777", "policies/notes.txt", "forgotten"):
+        (directory.path / name).write_text("mine") if "." in name else (directory.path / name).mkdir()
+    (directory.policies / ".x.partial").write_text("a file")
+    directory.rewind(4)
+    for name in ("checkpoints/²", "policies/77777", "policies/notes.txt"):
+        assert (directory.path / name).exists()
+    assert saved_steps(directory.policies) == [0]
+
+
+# Three processes that record ten evaluations each, at the same time.
+THREE = """
+import os, sys
+from pathlib import Path
+from drol.runs.directory import RunDirectory
+from drol.runs.rows import EvaluationRow
+
+children = []
+for number in (10, 20, 30):
+    children.append(os.fork())
+    if children[-1] == 0:
+        for count in range(number, number + 10):
+            RunDirectory(Path(sys.argv[1])).log_extra_evaluation(EvaluationRow(5, 0, 1.0, best_of=count))
+        os._exit(0)
+sys.exit(any(os.waitpid(child, 0)[1] for child in children))
+"""
+
+
+def test_evaluations_of_three_processes_at_once_are_all_recorded(directory):
+    with directory.locked():  # as a training in the same folder holds it
+        command = [sys.executable, "-W", "ignore", "-c", THREE, str(directory.path)]
+        assert subprocess.run(command, check=False).returncode == 0
+    assert sorted(row.best_of for row in directory.read_extra_evaluations()) == list(range(10, 40))
+
+
+def test_a_rewind_waits_for_an_evaluation_that_writes(directory):
+    rewinding = threading.Thread(target=directory.rewind, args=(4,))
+    with directory.evaluations_locked():
+        rewinding.start()
+        rewinding.join(0.2)
+        assert rewinding.is_alive()
+        assert steps(directory.read_metrics()) == [0, 5, 10]
+    rewinding.join()
+    assert steps(directory.read_metrics()) == [0]
+
+
 def test_rewinding_to_zero_keeps_step_zero(directory):
     directory.rewind(0)
     assert steps(directory.read_metrics()) == [0]
@@ -59,10 +178,11 @@ def test_rewinding_to_zero_keeps_step_zero(directory):
 
 def test_rewinding_an_empty_run_writes_no_rows(tmp_path):
     directory = RunDirectory(tmp_path)
-    directory.write_config({})
-    directory.rewind(0)
+    directory.write_config(CONTENT)
+    assert directory.rewind(0) == []
     assert directory.read_metrics() == []
     assert directory.read_evaluations() == []
+    assert not (tmp_path / "forgotten").exists()
 
 
 @pytest.mark.parametrize("cut", [1, 2, 20])
@@ -159,6 +279,36 @@ def test_trajectories_of_any_lengths_come_back(directory):
     assert directory.read_trajectories(5, 0) is None
     assert directory.read_trajectories(10, 1) is None
     assert [path.name for path in (directory.path / "trajectories").iterdir()] == ["000000005-seed1.npz"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "other arrays", "lengths", "bytes"])
+def test_trajectories_that_are_damaged_are_one_line(directory, damage):
+    directory.save_trajectories(5, 1, [np.zeros((3, 2)), np.zeros((4, 2))])
+    path = directory.trajectories / f"{step_name(5)}-seed1.npz"
+    content = path.read_bytes()
+    match damage:
+        case "cut":
+            path.write_bytes(content[:-40])
+        case "empty":
+            path.write_bytes(b"")
+        case "other arrays":
+            np.savez(path, positions=np.zeros(7), lengths=[3, 4])
+        case "lengths":
+            np.savez(path, positions=np.zeros((7, 2)), lengths=[3, 9])
+        case "bytes":
+            path.write_bytes(content[:60] + b"\0" * 40 + content[100:])
+    with pytest.raises(InputError, match=str(path)):
+        directory.read_trajectories(5, 1)
+
+
+def test_fewer_episodes_take_the_place_of_more_only_if_that_is_asked_for(directory):
+    def row(count, score):
+        return EvaluationRow(5, 0, score, tuple(Episode(seed, 0.0, 1, True) for seed in range(count)), best_of=1)
+
+    for count, score, replace, expected in ((3, 10.0, False, 10.0), (2, 20.0, False, 10.0), (3, 30.0, False, 30.0),
+                                            (2, 40.0, True, 40.0), (4, 50.0, False, 50.0)):  # fmt: skip
+        directory.log_extra_evaluation(row(count, score), replace)
+        assert [row.score for row in directory.read_extra_evaluations()] == [expected]
 
 
 def test_an_extra_evaluation_replaces_an_earlier_one_of_the_same_kind(directory):

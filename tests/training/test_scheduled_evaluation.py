@@ -21,9 +21,10 @@ from drol.errors import InputError
 from drol.evaluation.episodes import Cancelled, Evaluator
 from drol.runs import directory
 from drol.runs.directory import RunDirectory
+from drol.training.divergence import Diverged
 from drol.training.scheduled_evaluation import ScheduledEvaluation
 from drol.training.train import train
-from drol.training.trainer import Diverged, Trainer
+from drol.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

@@ -7,7 +7,10 @@ from pathlib import Path
 from drol.algorithms import known_algorithms
 from drol.cli.flags import Parser, add_fields, given, number, whole_number
 from drol.cli.jax_cache import keep_compiled_programs
+from drol.cli.main import complain
+from drol.cli.report import tell_damage
 from drol.errors import InputError
+from drol.evaluation.episodes import EnvironmentFailed
 from drol.evaluation.offline import UPDATES
 from drol.evaluation.runs import evaluate, evaluate_offline
 from drol.progress import Progress
@@ -23,11 +26,12 @@ EPILOG = """examples:
   drol evaluate runs/demo --offline            what the data alone says of the last policy
   drol evaluate runs/demo --offline --every-step      of every saved policy, to choose one
 
-A repeated evaluation (the same step, seed and way of acting) takes the place of the earlier one in the run's folder.
+A repeated evaluation (the same step, seed and way of acting) takes the place of the earlier one in the run's folder;
+one that has more episodes stays, unless --replace is given.
 docs/offline-evaluation.md explains the figures of --offline and what they were found to be worth."""
 
 EPISODES = 50
-IN_THE_ENVIRONMENT = ("episodes", "first_seed", "processes", "videos")
+IN_THE_ENVIRONMENT = ("episodes", "first_seed", "processes", "videos", "replace")
 OFFLINE = ("every_step", "updates", "discount")
 
 # Column of the table, name of the figure, how it is printed.
@@ -66,6 +70,9 @@ def make_parser() -> Parser:
     played.add_argument(
         "--video", dest="videos", type=whole_number, metavar="N", help="record the first N episodes of each seed"
     )
+    played.add_argument(
+        "--replace", action="store_true", default=None, help="take the place of an evaluation with more episodes, too"
+    )
     add_fields(played, acting_fields())
     offline = parser.add_argument_group("without an environment")
     offline.add_argument("--offline", action="store_true", help="judge by the data alone; nothing is simulated")
@@ -94,10 +101,14 @@ def run(arguments: list[str]) -> int:
             raise InputError(f"--{flag} {way} --offline; `drol evaluate --help` explains")
     opened = open_run(parsed.run)
     keep_compiled_programs()
-    return judge_by_data(parsed, opened) if parsed.offline else play(parsed, opened)
+    try:
+        judge_by_data(parsed, opened) if parsed.offline else play(parsed, opened)
+    except EnvironmentFailed as error:
+        return complain(error, 1)
+    return tell_damage(opened)
 
 
-def play(parsed: argparse.Namespace, opened: Run) -> int:
+def play(parsed: argparse.Namespace, opened: Run) -> None:
     options = {name: getattr(parsed, name) for name in ("best_of", "step", *IN_THE_ENVIRONMENT)}
     options = {name: value for name, value in options.items() if value is not None}
     with Progress("evaluating", "seeds") as progress:
@@ -109,10 +120,9 @@ def play(parsed: argparse.Namespace, opened: Run) -> int:
         print(f"{which}: {row.score:.1f} over {len(row.episodes)} episodes{broken}")
     if parsed.videos:
         print(f"videos: {opened.directory.videos}")
-    return 0
 
 
-def judge_by_data(parsed: argparse.Namespace, opened: Run) -> int:
+def judge_by_data(parsed: argparse.Namespace, opened: Run) -> None:
     """Print a line of the table for each policy as soon as it is known."""
     printed: list[OfflineRow] = []
 
@@ -134,4 +144,3 @@ def judge_by_data(parsed: argparse.Namespace, opened: Run) -> int:
     options = (parsed.step, bool(parsed.every_step), parsed.best_of, updates, parsed.discount)
     evaluate_offline(opened, *options, on_row=show)
     print(f"written to {opened.directory.offline_file}")
-    return 0

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import shlex
 import sys
 from pathlib import Path
 
@@ -9,14 +10,15 @@ from drol.algorithms import find_algorithm, known_algorithms
 from drol.cli.flags import Parser, add_fields, given, whole_number
 from drol.cli.jax_cache import keep_compiled_programs
 from drol.cli.main import complain
+from drol.errors import DAMAGE_SET_ASIDE, DIVERGED
 from drol.evaluation.episodes import EnvironmentFailed
 from drol.paper.presets import LAPTOP, ONLINE, PRESETS, notes_on, settings
 from drol.paper.scales import SHRUNK
 from drol.runs.config import RunConfig
 from drol.runs.run import Run
 from drol.tasks import DEFAULT_TASK
+from drol.training.divergence import Diverged
 from drol.training.train import prepare_run, train
-from drol.training.trainer import Diverged
 
 EPILOG = """examples:
   drol train                                    the embedded maze with the paper's settings (long on a CPU)
@@ -27,6 +29,10 @@ EPILOG = """examples:
   drol train --preset laptop --online-steps 5000                           then fine-tune in the environment
   drol train TASK --from runs/other                                        start from the networks of another run
   drol train --import my_module --algorithm mine                           an algorithm that my_module.py registers
+
+exit codes:
+  0 finished   1 something failed   2 bad input   3 finished, but something in the folder was damaged, was named and set
+  aside   4 diverged: the last checkpoint is finite, diverged.json says what happened   128 + n stopped by signal n
 
 The same command again resumes a run that was stopped. Precedence: defaults, then the preset, then flags.
 `drol algorithms show NAME` prints the settings of each task."""
@@ -90,9 +96,25 @@ def run(arguments: list[str]) -> int:
     options = (parsed.processes, parsed.quiet, parsed.background_evaluation, parsed.devices)
     try:
         trained = train(config, folder, task, *options)
-    except (Diverged, EnvironmentFailed) as error:
+    except Diverged as error:
+        return complain(f"{error}: {slower(arguments, config, folder)}", DIVERGED)
+    except EnvironmentFailed as error:
         return complain(error, 1)
     return conclude(trained)
+
+
+def slower(arguments: list[str], config: RunConfig, folder: Path) -> str:
+    """Return the command that goes on from the last checkpoint of a run, in a new folder, at a third of its rate."""
+    changes = {"--from": str(folder), "--out": f"{folder}-slower"}
+    rate = config.algorithm.to_dict().get("learning_rate")
+    changes |= {"--learning-rate": f"{rate / 3:.2g}"} if rate else {}
+    kept, waiting = [], iter(arguments)
+    for word in waiting:
+        if word in changes:
+            next(waiting, None)
+        elif word.split("=")[0] not in changes:
+            kept.append(word)
+    return shlex.join(["drol", "train", *kept, *(word for pair in changes.items() for word in pair)])
 
 
 def conclude(trained: Run) -> int:
@@ -106,4 +128,4 @@ def conclude(trained: Run) -> int:
     if scores:
         print(f"score after {trained.step:,} updates: {' '.join(f'{score:.1f}' for score in scores)}")
     print(f"run: {trained.path}")
-    return 0
+    return DAMAGE_SET_ASIDE if trained.damage else 0

@@ -3,16 +3,17 @@
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from drol.bounds import check_at_least
 from drol.errors import InputError
-from drol.evaluation.episodes import Evaluator
+from drol.evaluation.episodes import EnvironmentFailed, Evaluator
 from drol.evaluation.offline import DISCOUNT, UPDATES, OfflineEvaluator
 from drol.evaluation.videos import Recorder
 from drol.progress import Report
+from drol.runs.directory import identity
 from drol.runs.rows import EvaluationRow, OfflineRow, Rows
 from drol.runs.run import Run, open_run
 
@@ -28,9 +29,13 @@ def evaluate(
     processes: int | None = None,
     report: Report | None = None,
     videos: int = 0,
+    replace: bool = False,
     **acting: Any,
 ) -> Rows[EvaluationRow]:
     """Play episodes with a saved policy of every seed of a run, and record the scores in its folder.
+
+    A repeated evaluation takes the place of the earlier one (of the same step, seed and way of acting), unless that has
+    more episodes: then it is refused.
 
     Args:
         run: A run, or its folder.
@@ -41,6 +46,7 @@ def evaluate(
         processes: Environments to run at once; as many as suit the machine if None.
         report: Called as `report(done, total, what)` after each seed.
         videos: Episodes of each seed, from the first on, to record as animations in the folder `videos` of the run.
+        replace: Whether to take the place of an earlier evaluation that has more episodes, too.
         acting: Hyperparameters that only acting depends on, to take the place of the run's: those in `acting` of its
             algorithm, such as `best_of_aggregation="min"` and `densest=8` of `drol.DROL`.
 
@@ -63,6 +69,8 @@ def evaluate(
     algorithm = run.config.algorithm.acting_with(acting)
     count = algorithm.check_best_of(best_of)
     step = run.saved_step(step)
+    if not replace:
+        refuse_fewer(run, step, count, acting, episodes)
     task = run.task
     if task.make_environment is None:
         raise InputError(f"the task {task.name} has no environment to evaluate in; --offline judges by the data")
@@ -79,8 +87,10 @@ def evaluate(
             played = tuple(evaluator.run(policy, episodes, first_seed, count))
             seconds = round(time.monotonic() - start, 2)
             row = EvaluationRow(step, seed, task.score(played), played, best_of=count, seconds=seconds, acting=acting)
+            if len(row.failures) == len(played):
+                raise EnvironmentFailed(f"all {len(played)} episodes of seed {seed} failed: {row.failures[0]}")
             rows.append(row)
-            run.directory.log_extra_evaluation(row)
+            run.damage += run.directory.log_extra_evaluation(row, replace)
             for episode in played[:videos]:
                 assert recorder is not None
                 recorder.record(policy, episode, count, run.directory.video(step, seed, episode.seed))
@@ -126,7 +136,18 @@ def evaluate_offline(
             figures = evaluator.evaluate(run.policy(each, seed), count)
             seconds = round(time.monotonic() - start, 2)
             rows.append(OfflineRow(each, seed, count, discount, updates, evaluator.unseen, seconds, figures))
-            run.directory.log_offline_evaluation(rows[-1])
+            run.damage += run.directory.log_offline_evaluation(rows[-1])
             if on_row:
                 on_row(rows[-1])
     return rows
+
+
+def refuse_fewer(run: Run, step: int, best_of: int, acting: Mapping[str, Any], episodes: int) -> None:
+    """Raise `InputError` if an evaluation would take the place of one that has more episodes."""
+    wanted = [identity(EvaluationRow(step, seed, best_of=best_of, acting=acting)) for seed in run.config.seeds]
+    for old in run.extra_evaluations:
+        if identity(old) in wanted and len(old.episodes) > episodes:
+            raise InputError(
+                f"{run.path} has {len(old.episodes)} episodes of step {step}, seed {old.seed}, best of {best_of}, and "
+                f"{episodes} would take their place; play as many, or give --replace"
+            )

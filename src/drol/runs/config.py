@@ -126,6 +126,11 @@ class RunConfig:
         last_episode = self.evaluation_seed + self.evaluation_episodes - 1
         if last_episode > MOST_SEEDS:
             raise InputError(f"evaluation_seed reaches {last_episode}; it must stay at most {MOST_SEEDS}")
+        for name in ("start_from", "dataset"):
+            if getattr(self, name) is not None and (
+                not isinstance(getattr(self, name), str) or not getattr(self, name)
+            ):
+                raise InputError(f"{name} is {getattr(self, name)!r}; it must name a file or folder, or be left out")
         if len(set(self.seeds)) < len(self.seeds):
             raise InputError(f"seeds {' '.join(map(str, self.seeds))} has duplicates; each must be given once")
 

@@ -4,6 +4,9 @@ import io
 import json
 import os
 import shutil
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,15 +14,28 @@ from typing import Any
 
 import numpy as np
 
-from drol.checkpoints import finish_replacements, saved_steps, step_name
+from drol.checkpoints import finish_replacements, named_steps, saved_steps, step_name
 from drol.errors import InputError
-from drol.runs.rows import AnyRow, EvaluationRow, MetricsRow, OfflineRow, OnlineEpisodeRow, Row, Rows
+from drol.runs.config_file import CONFIG, read_config, write_config
+from drol.runs.row_files import read_rows, rewrite
+from drol.runs.rows import EvaluationRow, MetricsRow, OfflineRow, OnlineEpisodeRow, Row, Rows
 from drol.storage import append_whole, exclusive, write_whole
 
-CONFIG, LOCK, REPORT = "config.json", ".lock", "report.html"
+LOCK, EVALUATIONS_LOCK, REPORT, DIVERGENCE = ".lock", ".evaluations.lock", "report.html", "diverged.json"
 METRICS, EVALUATIONS, ONLINE_EPISODES = "metrics.jsonl", "evaluations.jsonl", "online_episodes.jsonl"
 EXTRA_EVALUATIONS, OFFLINE_EVALUATIONS = "extra_evaluations.jsonl", "offline.jsonl"
+ROW_FILES: dict[str, type[Any]] = {
+    METRICS: MetricsRow,
+    EVALUATIONS: EvaluationRow,
+    ONLINE_EPISODES: OnlineEpisodeRow,
+    EXTRA_EVALUATIONS: EvaluationRow,
+    OFFLINE_EVALUATIONS: OfflineRow,
+}
 KEPT_CHECKPOINTS = 2
+KEPT_FORGOTTEN = 10  # rewinds whose remains are kept
+# What NumPy raises for an archive that is damaged, wherever the damage is.
+UNREADABLE = (OSError, ValueError, EOFError, KeyError, SyntaxError, NotImplementedError, MemoryError)
+UNREADABLE += (zipfile.BadZipFile, zlib.error, tokenize.TokenError)
 
 
 class RunDirectory:
@@ -32,6 +48,8 @@ class RunDirectory:
         self.figures = path / "figures"
         self.trajectories = path / "trajectories"
         self.videos = path / "videos"
+        self.forgotten = path / "forgotten"
+        self.divergence = path / DIVERGENCE
         self.report = path / REPORT
         self.offline_file = path / OFFLINE_EVALUATIONS
 
@@ -59,17 +77,18 @@ class RunDirectory:
         with exclusive(self.path / LOCK, busy):
             yield
 
+    @contextmanager
+    def evaluations_locked(self) -> Iterator[None]:
+        """Wait for, then hold, the files that evaluations after the training write; training may go on meanwhile."""
+        with exclusive(self.path / EVALUATIONS_LOCK, None):
+            yield
+
     def write_config(self, config: Mapping[str, Any]) -> None:
-        write_whole(self.path / CONFIG, json.dumps(config, indent=2) + "\n")
+        write_config(self.path, config)
 
     def read_config(self) -> dict[str, Any]:
         """Return `config.json`: the settings, the fingerprint of the data, and where the run was made."""
-        try:
-            return json.loads((self.path / CONFIG).read_text())
-        except OSError as error:
-            raise InputError(f"{self.path} is not a run folder: it has no {CONFIG}") from error
-        except ValueError as error:
-            raise InputError(f"{self.path / CONFIG} is not JSON ({error})") from error
+        return read_config(self.path)
 
     def log_metrics(self, row: MetricsRow) -> None:
         append_row(self.path / METRICS, row)
@@ -89,47 +108,66 @@ class RunDirectory:
     def read_online_episodes(self) -> Rows[OnlineEpisodeRow]:
         return read_rows(self.path / ONLINE_EPISODES, OnlineEpisodeRow)
 
-    def log_extra_evaluation(self, row: EvaluationRow) -> None:
-        """Record an evaluation that was asked for after training; a repeated one replaces the first."""
-        self.replace_row(EXTRA_EVALUATIONS, row)
+    def log_extra_evaluation(self, row: EvaluationRow, replace: bool = False) -> list[str]:
+        """Record an evaluation that was asked for after training; see `replace_row`."""
+        return self.replace_row(EXTRA_EVALUATIONS, row, replace)
 
     def read_extra_evaluations(self) -> Rows[EvaluationRow]:
         return read_rows(self.path / EXTRA_EVALUATIONS, EvaluationRow)
 
-    def log_offline_evaluation(self, row: OfflineRow) -> None:
-        """Record what data says of a policy; a repeated row replaces the first."""
-        self.replace_row(OFFLINE_EVALUATIONS, row)
+    def log_offline_evaluation(self, row: OfflineRow) -> list[str]:
+        """Record what data says of a policy; see `replace_row`."""
+        return self.replace_row(OFFLINE_EVALUATIONS, row, replace=True)
 
     def read_offline_evaluations(self) -> Rows[OfflineRow]:
         return read_rows(self.path / OFFLINE_EVALUATIONS, OfflineRow)
 
-    def replace_row(self, name: str, row: EvaluationRow | OfflineRow) -> None:
-        """Write a row in the place of one with the same step, seed and way of acting."""
+    def replace_row(self, name: str, row: EvaluationRow | OfflineRow, replace: bool) -> list[str]:
+        """Write a row in the place of one with the same step, seed and way of acting.
 
-        def identity(row: EvaluationRow | OfflineRow) -> tuple[Any, ...]:
-            return row.step, row.seed, row.best_of, row.acting if isinstance(row, EvaluationRow) else {}
+        Unless `replace` says otherwise, a row with more episodes stays, and the new one is not written. Returns what
+        is said of damaged lines, which are set aside.
+        """
+        with self.evaluations_locked():
+            rows = read_rows(self.path / name, type(row))
+            if not replace and any(identity(old) == identity(row) and played(old) > played(row) for old in rows):
+                return []
+            kept, added = lambda old: identity(old) != identity(row), line(row).encode()
+            return rewrite(self.path / name, type(row), kept, added=added)
 
-        kept = [old for old in read_rows(self.path / name, type(row)) if identity(old) != identity(row)]
-        write_whole(self.path / name, "".join(line(each) for each in (*kept, row)))
+    def damage(self) -> list[str]:
+        """Return what is said of lines that are no rows, of all files."""
+        return [words for name, kind in ROW_FILES.items() for words in read_rows(self.path / name, kind).skipped]
 
-    def rewind(self, step: int) -> None:
-        """Forget everything after a step, so that what follows it is written once."""
-        kinds = {METRICS: MetricsRow, EVALUATIONS: EvaluationRow, EXTRA_EVALUATIONS: EvaluationRow}
-        kinds |= {OFFLINE_EVALUATIONS: OfflineRow, ONLINE_EPISODES: OnlineEpisodeRow}
-        for name, kind in kinds.items():
-            path = self.path / name
-            if path.exists():
-                write_whole(path, "".join(line(row) for row in read_rows(path, kind) if row.step <= step))
-        for folder in (self.path, self.trajectories, self.figures):
-            for partial in folder.glob(".*.partial"):
-                partial.unlink(missing_ok=True)
+    def newest_step(self) -> int:
+        """Return the last step that a row or a saved policy is of."""
+        rows = [row.step for name, kind in ROW_FILES.items() for row in read_rows(self.path / name, kind)]
+        return max([0, *rows, *named_steps(self.policies)])
+
+    def rewind(self, step: int) -> list[str]:
+        """Forget everything after a step, so that what follows it is written once.
+
+        It is moved to a place of its own in `forgotten`, where the remains of the last rewinds are kept. Rows are
+        copied there before they leave their file, folders are renamed: a kill at any moment loses nothing, and the
+        next rewind does the rest. Returns what is said of damaged lines, which are set aside beside their file.
+        """
+        place, damage = self.forgotten / step_name(max(named_steps(self.forgotten), default=0) + 1), []
+        with self.evaluations_locked():
+            for name, kind in ROW_FILES.items():
+                damage += rewrite(self.path / name, kind, lambda row: row.step <= step, step, place)
+            for folder in (self.path, self.trajectories, self.figures):
+                remove_partials(folder)
+        if self.divergence.exists():
+            move(self.divergence, place)
         for folder in (self.checkpoints, self.policies):
             finish_replacements(folder)
-            for saved in saved_steps(folder):
+            for saved in named_steps(folder):
                 if saved > step:
-                    shutil.rmtree(folder / step_name(saved))
-            for partial in folder.glob(".*.partial") if folder.is_dir() else ():
-                shutil.rmtree(partial)
+                    move(folder / step_name(saved), place / folder.name)
+            remove_partials(folder)
+        for number in saved_steps(self.forgotten)[:-KEPT_FORGOTTEN]:
+            shutil.rmtree(self.forgotten / step_name(number))
+        return damage
 
     def drop_old_checkpoints(self) -> None:
         for step in saved_steps(self.checkpoints)[:-KEPT_CHECKPOINTS]:
@@ -148,8 +186,17 @@ class RunDirectory:
         path = self.trajectories / f"{step_name(step)}-seed{seed}.npz"
         if not path.is_file():
             return None
-        with np.load(path, allow_pickle=False) as file:
-            return np.split(file["positions"], np.cumsum(file["lengths"])[:-1])
+        try:
+            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+                positions, lengths = file["positions"], file["lengths"]
+        except UNREADABLE as error:
+            raise InputError(f"{path} cannot be read ({error})") from error
+        whole = positions.ndim == 2 and positions.shape[1] == 2 and np.issubdtype(positions.dtype, np.floating)
+        if not (whole and lengths.ndim == 1 and np.issubdtype(lengths.dtype, np.integer)):
+            raise InputError(f"{path} has no positions of episodes")
+        if (lengths < 1).any() or lengths.sum() != len(positions):
+            raise InputError(f"{path} has {len(positions)} positions, and its episodes have others")
+        return np.split(positions, np.cumsum(lengths)[:-1])
 
     def video(self, step: int, seed: int, episode_seed: int) -> Path:
         """Return the file for the video of one episode of a policy."""
@@ -174,8 +221,26 @@ def append_row(path: Path, row: Row) -> None:
     append_whole(path, line(row))
 
 
-def read_rows(path: Path, kind: type[AnyRow]) -> Rows[AnyRow]:
-    """Read the rows of a JSON-lines file; a last line that a kill cut off is left out."""
-    if not path.is_file():
-        return Rows()
-    return Rows(kind.from_dict(json.loads(text)) for text in path.read_text().split("\n")[:-1])
+def identity(row: EvaluationRow | OfflineRow) -> tuple[Any, ...]:
+    """Return what two evaluations share of which one takes the place of the other: step, seed and way of acting."""
+    return row.step, row.seed, row.best_of, row.acting if isinstance(row, EvaluationRow) else {}
+
+
+def played(row: EvaluationRow | OfflineRow) -> int:
+    """Return how many episodes an evaluation played."""
+    return len(row.episodes) if isinstance(row, EvaluationRow) else 0
+
+
+def move(path: Path, folder: Path) -> None:
+    """Move a file or folder into another folder of the same run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path.rename(folder / path.name)
+
+
+def remove_partials(folder: Path) -> None:
+    """Remove what kills left half written in a folder."""
+    for partial in folder.glob(".*.partial") if folder.is_dir() else ():
+        if partial.is_dir() and not partial.is_symlink():
+            shutil.rmtree(partial)
+        else:
+            partial.unlink(missing_ok=True)

@@ -1,7 +1,8 @@
 """The rows of a run's files, each kind with a type: metrics, evaluations, offline evaluations, online episodes."""
 
 import importlib
-from collections.abc import Mapping, Sequence
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, Self, TypeVar
 
@@ -29,7 +30,15 @@ AnyRow = TypeVar("AnyRow", bound=Row)
 
 
 class Rows(list[AnyRow]):
-    """Rows of one kind, in the order in which they were written."""
+    """Rows of one kind, in the order in which they were written.
+
+    Attributes:
+        skipped: What is said of lines of the file that are no rows: the file, the line, and what is wrong with it.
+    """
+
+    def __init__(self, rows: Iterable[AnyRow] = (), skipped: Iterable[str] = ()):
+        super().__init__(rows)
+        self.skipped = list(skipped)
 
     def to_pandas(self) -> Any:
         """Return a pandas `DataFrame` with a column for each number; pandas must be installed.
@@ -45,6 +54,32 @@ class Rows(list[AnyRow]):
         return pandas.DataFrame([row.columns() for row in self])
 
 
+NUMBER = (int, float)
+
+
+def entry(values: Mapping[str, Any], name: str, *kinds: type) -> Any:
+    """Return an entry of what was read as a row; raise `InputError` if it is absent, of no such type, or below zero.
+
+    Returns and scores may be below zero: they are of the kinds `NUMBER`.
+    """
+    if name not in values:
+        raise InputError(f"it has no {name!r}")
+    value = values[name]
+    if type(value) not in kinds or (kinds == (int,) and value < 0):
+        raise InputError(f"{name} is {reprlib.repr(value)}")
+    return value
+
+
+def numbers(values: Any, *others: Any) -> Mapping[str, Any]:
+    """Return numbers by name as they were read; raise `InputError` for anything that is neither one nor in `others`."""
+    if not isinstance(values, dict):
+        raise InputError(f"{reprlib.repr(values)} stands where numbers by name belong")
+    for name, value in values.items():
+        if type(value) not in NUMBER and value not in others:
+            raise InputError(f"{name} is {reprlib.repr(value)}")
+    return values
+
+
 @dataclass(frozen=True)
 class MetricsRow:
     """Means of one seed's metrics over the updates since the row before, and its diagnostics at this step."""
@@ -56,7 +91,7 @@ class MetricsRow:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         rest = {name: value for name, value in values.items() if name not in ("step", "seed")}
-        return cls(values["step"], values["seed"], rest)
+        return cls(entry(values, "step", int), entry(values, "seed", int), numbers(rest))
 
     def to_dict(self) -> dict[str, Any]:
         return {"step": self.step, "seed": self.seed, **self.values}
@@ -81,10 +116,18 @@ class EvaluationRow:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        episodes = tuple(episode_from_dict(each) for each in values.get("episodes", ()))
-        names = ("score", "offline", "validation", "best_of", "seconds", "acting")
-        rest = {name: values[name] for name in names if name in values}
-        return cls(values["step"], values["seed"], episodes=episodes, **rest)
+        played = entry(values, "episodes", list) if "episodes" in values else []
+        kinds = {"score": NUMBER, "offline": (dict,), "validation": (dict,), "best_of": (int,), "seconds": NUMBER}
+        kinds |= {"acting": (dict,)}
+        rest = {name: entry(values, name, *each) for name, each in kinds.items() if values.get(name) is not None}
+        for name in ("offline", "validation"):
+            numbers(rest.get(name, {}))
+        return cls(
+            entry(values, "step", int),
+            entry(values, "seed", int),
+            episodes=tuple(episode_from_dict(each) for each in played),
+            **rest,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         values = {"step": self.step, "seed": self.seed, "best_of": self.best_of, "seconds": self.seconds}
@@ -129,9 +172,11 @@ class OfflineRow:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        own = ("step", "seed", "best_of", "discount", "updates", "unseen", "seconds")
-        figures = {name: value for name, value in values.items() if name not in own}
-        return cls(**{name: values[name] for name in own}, figures=figures)
+        kinds: dict[str, tuple] = {"step": (int,), "seed": (int,), "best_of": (int,), "discount": NUMBER}
+        kinds |= {"updates": (int,), "unseen": (bool,), "seconds": NUMBER}
+        figures = {name: value for name, value in values.items() if name not in kinds}
+        own = {name: entry(values, name, *each) for name, each in kinds.items()}
+        return cls(**own, figures=numbers(figures, None))
 
     def to_dict(self) -> dict[str, Any]:
         values = asdict(self)
@@ -155,9 +200,7 @@ class OnlineEpisodeRow:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        return cls(
-            values["step"], values["seed"], values["return"], values["length"], values["success"], values.get("failure")
-        )
+        return cls(entry(values, "step", int), *episode_entries(values))
 
     def to_dict(self) -> dict[str, Any]:
         values = {"step": self.step, "seed": self.seed, "return": self.total_reward, "length": self.length}
@@ -170,10 +213,20 @@ class OnlineEpisodeRow:
 
 def episode_from_dict(values: Mapping[str, Any]) -> Episode:
     """Return an episode as it was recorded, without its positions."""
-    return Episode(values["seed"], values["return"], values["length"], values["success"], values.get("failure"))
+    if not isinstance(values, dict):
+        raise InputError(f"{reprlib.repr(values)} stands where an episode belongs")
+    return Episode(*episode_entries(values))
+
+
+def episode_entries(values: Mapping[str, Any]) -> tuple[int, float, int, bool, str | None]:
+    """Return seed, return, length, success and failure of an episode."""
+    failure = entry(values, "failure", str) if values.get("failure") is not None else None
+    total = entry(values, "return", *NUMBER)
+    return entry(values, "seed", int), total, entry(values, "length", int), entry(values, "success", bool), failure
 
 
 def newest_scores(rows: Sequence[EvaluationRow]) -> list[float] | None:
     """Return the score of each seed at the last evaluation that has scores; None if there is none."""
     scored = [row for row in rows if row.score is not None]
-    return [row.score for row in scored if row.step == scored[-1].step and row.score is not None] or None
+    last = max((row.step for row in scored), default=0)  # a row that was made again stands after later ones
+    return [row.score for row in scored if row.step == last and row.score is not None] or None

@@ -1,6 +1,7 @@
 """A run as its user holds it: settings, rows, policies. To open one changes nothing on the disk."""
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 
 from drol.algorithms import Algorithm
@@ -20,12 +21,18 @@ class Run:
         path: The folder.
         config: The settings, a `RunConfig`.
         stopped_by: The signal that ended the training early, if `drol.train` returned for that reason.
+        damage: What `drol.train`, `drol.evaluate` or `drol.report` found damaged and set aside or left out.
     """
 
     def __init__(
-        self, directory: RunDirectory, config: RunConfig, task: Task | None = None, stopped_by: int | None = None
+        self,
+        directory: RunDirectory,
+        config: RunConfig,
+        task: Task | None = None,
+        stopped_by: int | None = None,
+        damage: Sequence[str] = (),
     ):
-        self.directory, self.config, self.stopped_by = directory, config, stopped_by
+        self.directory, self.config, self.stopped_by, self.damage = directory, config, stopped_by, list(damage)
         self.path = directory.path
         if task is not None:
             self.task = task

@@ -1,14 +1,14 @@
 """The states that a run starts from when they are those of another run."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from drol.algorithms import algorithm_name
-from drol.checkpoints import DamagedCheckpoint, load_tree, saved_steps, step_name
+from drol.checkpoints import STEP, DamagedCheckpoint, load_tree, saved_steps, step_name
 from drol.data.standardisation import Standardisation
 from drol.errors import InputError
 from drol.policy import Policy
@@ -18,9 +18,15 @@ from drol.runs.run import open_run
 from drol.tasks.base import Task
 
 
-def states_of_another_run(
-    config: RunConfig, like: Any, standardisation: Standardisation, task: Task
-) -> tuple[Any, list[str]]:
+class Start(NamedTuple):
+    """The states [seed, ...] of another run."""
+
+    states: Any
+    note: str  # where they are from
+    skipped: list[str]  # newer checkpoints that are damaged or do not fit
+
+
+def states_of_another_run(config: RunConfig, like: Any, standardisation: Standardisation, task: Task) -> Start:
     """Load the states [seed, ...] that the settings say to start from: networks, targets and optimisers.
 
     A seed starts from the same seed of the other run; if that has only one, all start from it.
@@ -30,12 +36,9 @@ def states_of_another_run(
         like: Its states, or their shapes, which must be those of the other run.
         standardisation: Its standardisation, which must be that of the other run.
         task: Its task, of which the box of actions must be that of the other run.
-
-    Returns:
-        The states, and notes for people.
     """
     path = Path(config.start_from or "")
-    chosen = int(path.name) if path.parent.name == "checkpoints" and path.name.isdigit() else None
+    chosen = int(path.name) if path.parent.name == "checkpoints" and STEP.fullmatch(path.name) else None
     directory = RunDirectory(path if chosen is None else path.parent.parent)
     values = directory.read_config()["run"]
     wanted = algorithm_name(config.algorithm)
@@ -53,12 +56,12 @@ def states_of_another_run(
     steps = saved_steps(directory.checkpoints) if chosen is None else [chosen]
     for step in reversed(steps):
         try:
-            saved = load_tree(directory.checkpoints / step_name(step), {"states": shapes}, only=False)["states"]
+            saved = load_tree(directory.checkpoints / step_name(step), {"states": shapes}, False, True)["states"]
         except DamagedCheckpoint as error:
             skipped.append(f"the checkpoint of step {step} does not fit: {error}")
             continue
         note = f"starting from step {step:,} of {directory.path}"
-        return jax.tree.map(lambda leaf: leaf[rows], saved), [*skipped, note]
+        return Start(jax.tree.map(lambda leaf: leaf[rows], saved), note, skipped)
     raise InputError(f"cannot start from {path}; {skipped[0] if skipped else 'it has no checkpoint'}")
 
 

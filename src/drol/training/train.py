@@ -38,6 +38,7 @@ def train(
     Returns:
         The run: `run.policy()`, `run.scores`, `run.evaluations`, ... A signal (Ctrl-C, SIGTERM, SIGHUP, SIGUSR1)
         saves and returns early, with `run.stopped_by` set; an evaluation under way is made by the next call.
+        `run.damage` names what was found damaged and set aside.
 
     Example:
         >>> import drol
@@ -51,7 +52,7 @@ def train(
         trainer = Trainer(config, directory, task, placement, processes, quiet, background_evaluation)
         trainer.resume()
         trainer.train(stop)
-    return Run(directory, config, task, stop.signal)
+    return Run(directory, config, task, stop.signal, trainer.damage)
 
 
 def prepare_run(

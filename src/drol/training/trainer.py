@@ -1,10 +1,9 @@
 """The host loop of a run: chunk, log, save, evaluate."""
 
-import math
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -20,19 +19,17 @@ from drol.runs.directory import RunDirectory
 from drol.runs.rows import MetricsRow
 from drol.tasks.base import Task
 from drol.training.compiled import DIAGNOSTICS, VALIDATION, diagnose_seeds, init_seeds, seed_keys, zero_totals
+from drol.training.divergence import all_finite, broken_arrays, broken_metrics, record_divergence
 from drol.training.online import Interaction, online_update
 from drol.training.placement import ONE_DEVICE, Placement
 from drol.training.reproducibility import circumstances
+from drol.training.resuming import lost_rows, refuse_without_checkpoint
 from drol.training.scheduled_evaluation import ScheduledEvaluation
 from drol.training.signals import StopRequest
 from drol.training.start import states_of_another_run
 from drol.training.updates import DIAGNOSED, Updates
 
 CHUNK_SECONDS = 1.0  # a chunk of updates aims at this, so that progress shows and a signal is honoured soon
-
-
-class Diverged(Exception):
-    """A metric was no longer a number."""
 
 
 class Trainer:
@@ -60,6 +57,8 @@ class Trainer:
         self.keys = seed_keys(config.seeds)
         self.updates = Updates(self.algorithm, self.dataset, self.keys, config.steps, placement)
         self.step = self.saved_step = self.logged_step = 0  # metrics are summed over the updates after `logged_step`
+        self.finite_step = 0  # up to which the metrics of all updates are known to be finite
+        self.damage: list[str] = []  # what was found damaged and set aside
         states = init_seeds(self.algorithm, self.keys, task.train.spec)
         totals = zero_totals(self.algorithm, states, self.updates.diagnosed, self.keys)
         shapes = jax.eval_shape(lambda: {"states": states, "totals": totals})
@@ -98,24 +97,31 @@ class Trainer:
 
     def resume(self) -> None:
         """Load the newest whole checkpoint, forget whatever came after it, and write `config.json`."""
-        step, tree, notes = newest_valid(self.directory.checkpoints, self.checkpoint_like)
-        if tree is None and notes:
-            raise InputError(f"no checkpoint in {self.directory.checkpoints} can be used; {notes[0]}")
-        starts = tree is None and self.config.start_from is not None
-        if starts:
-            states, notes = states_of_another_run(self.config, self.shapes["states"], self.standardisation, self.task)
-            self.put(states, self.placement.gather(self.totals))
-        if self.directory.exists:
-            self.directory.rewind(step)
+        step, tree, damage = newest_valid(self.directory.checkpoints, self.checkpoint_like)
+        if tree is None and damage:
+            raise InputError(f"no checkpoint in {self.directory.checkpoints} can be used; {damage[0]}")
+        if tree is None:
+            refuse_without_checkpoint(self.directory)
+        notes = []
+        if tree is None and self.config.start_from is not None:
+            other = states_of_another_run(self.config, self.shapes["states"], self.standardisation, self.task)
+            self.put(other.states, self.placement.gather(self.totals))
+            damage, notes = [*damage, *other.skipped], [other.note]
+        if self.directory.exists and (bad_lines := self.directory.rewind(step)):
+            damage = [*damage, *bad_lines, *lost_rows(self.config, self.directory, step)]
         if tree is not None:
             self.put(tree["states"], tree["totals"])
-            self.step, self.saved_step, self.logged_step = step, step, int(tree["logged_step"])
+            self.step = self.saved_step = self.finite_step = step
+            self.logged_step = int(tree["logged_step"])
             if self.interaction and "online" in tree:
                 self.interaction.restore(tree["online"])
-            notes.append(f"resuming {self.directory.path} at step {step:,}")
+            notes += [f"resuming {self.directory.path} at step {step:,}"] if step else []
+        self.damage = damage
+        for words in damage:
+            self.progress.warn(words)
         for note in (*notes, *self.write_config()):
             self.progress.note(note)
-        if starts:  # so that a run that is cut and resumed does not look at the other again
+        if tree is None:  # so that a run without any checkpoint was robbed of it, or has not begun
             self.save()
 
     def checkpoint_like(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,8 +159,11 @@ class Trainer:
                     self.advance(boundary)
                 else:
                     self.advance_online(boundary)
+                if not all_finite(self.totals):
+                    self.diverge(broken_metrics(self.placement.gather(self.totals)))
                 if self.due(self.config.log_interval):
                     self.log()
+                self.finite_step = self.step
                 if self.due(self.config.evaluation_interval):
                     self.save_policies()
                 if self.due(self.config.checkpoint_interval):
@@ -212,28 +221,37 @@ class Trainer:
         means = {name: np.asarray(total) / np.float32(updates) for name, total in totals.items()}
         found = diagnose_seeds(self.algorithm, states, self.updates.diagnosed, self.keys, self.step, DIAGNOSTICS)
         metrics = means | {f"diagnostics/{name}": value for name, value in found.items()}
+        if broken := broken_metrics(metrics):
+            self.diverge(broken)
         for seed, values in zip(self.config.seeds, per_seed(metrics, len(self.config.seeds)), strict=True):
-            broken = [name for name, value in values.items() if not math.isfinite(value)]
-            if broken:
-                raise Diverged(
-                    f"{broken[0]} of seed {seed} is not finite at step {self.step}; "
-                    "the last checkpoint is kept, and a lower --learning-rate may help"
-                )
             self.directory.log_metrics(MetricsRow(self.step, seed, values))
         self.totals = self.placement.put_seeds(jax.tree.map(jnp.zeros_like, totals))
         self.logged_step = self.step
 
+    def check_finite(self, tree: Any) -> None:
+        """Stop if an array [seed, ...] that is about to be saved is not finite."""
+        if not all_finite(tree):
+            self.diverge(broken_arrays(tree))
+
+    def diverge(self, broken: Mapping[int, Mapping[str, str]]) -> NoReturn:
+        """Write down what is not finite, and the batches that may have done it; stop."""
+        updates = range(max(self.finite_step, 1), self.step + 1)  # the last that was fine may have left bad networks
+        raise record_divergence(self.directory, self.config, self.dataset, broken, updates, self.saved_step)
+
     def save_policies(self) -> None:
         """Save what the next evaluation looks at, with what validation data says of it now."""
         states, validation = self.placement.gather(self.states), []
+        self.check_finite({"policy": states.policy})
         if self.validation is not None:
             metrics = diagnose_seeds(self.algorithm, states, self.validation, self.keys, self.step, VALIDATION)
             validation = per_seed(metrics, len(self.config.seeds))
         self.evaluation.save(self.step, (states.policy, self.standardisation), validation)
 
     def save(self) -> None:
-        """Write a checkpoint; a full disk is reported and tried again at the next one, except at the end."""
+        """Write a checkpoint; a full disk is reported and tried again at the next one, except at the start and end."""
         states, totals = self.placement.gather(self.states), self.placement.gather(self.totals)
+        experience = {"online": self.interaction.experiences} if self.interaction else {}
+        self.check_finite({"states": states, "totals": totals, **experience})
         tree = {"states": states, "totals": totals, "logged_step": np.int64(self.logged_step)}
         metadata: dict[str, Any] = {"step": self.step}
         if self.interaction and self.interaction.started:
@@ -244,7 +262,7 @@ class Trainer:
             self.saved_step = self.step
             self.directory.drop_old_checkpoints()
         except OSError as error:
-            if self.step == self.config.total_steps:
+            if self.step in (0, self.config.total_steps):
                 raise
             self.progress.note(
                 f"the checkpoint of step {self.step:,} was not saved ({error.strerror}); the one before is kept"

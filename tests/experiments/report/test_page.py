@@ -88,10 +88,52 @@ def test_what_is_said_of_actions_fits_the_method(make_run):
 def test_a_run_without_policies_paths_or_rows_still_has_a_page(make_run):
     nothing = make_run(steps=(), name="nothing")
     page = report(nothing).read_text()
-    assert titles(page) == []
+    assert titles(page) == ["What is missing"]
     assert "this run has not been evaluated yet" in page
     log_evaluations(nothing, paths=False)
-    assert titles(report(nothing).read_text()) == ["Learning"]
+    assert titles(report(nothing).read_text()) == ["Learning", "What is missing"]
+
+
+def test_what_is_missing_is_said_and_what_is_damaged_is_named(make_run):
+    run = make_run()
+    log_evaluations(run, paths=False)
+    said = []
+    page = report(run, note=said.append).read_text()
+    assert titles(page) == ["Learning", "Actions of the policy", "What is missing"]
+    assert said == [f"the paths of the evaluation after {step} updates are not there to be drawn" for step in (0, 6)]
+    assert run.damage == []
+    log_evaluations(run)
+    paths = run.directory.trajectories / "000000006-seed0.npz"
+    paths.write_bytes(paths.read_bytes()[:-50])
+    arrays = run.directory.policies / "000000000" / "arrays.safetensors"
+    arrays.write_bytes(b"")
+    with (run.path / "metrics.jsonl").open("w") as file:
+        file.write("nonsense\n")
+    said.clear()
+    page = report(run, note=said.append).read_text()
+    assert titles(page) == ["Learning", "In the maze", "Actions of the policy", "What is missing"]
+    assert said == []
+    assert [words.split(" (")[0] for words in run.damage] == [
+        f"line 1 of {run.path / 'metrics.jsonl'} is not JSON",
+        f"{paths} cannot be read",
+        f"the policy in {arrays.parent} cannot be used: arrays.safetensors does not match its checksum; "
+        "remove that folder to go on without it",
+    ]
+    assert all(str(path) in page for path in (run.path / "metrics.jsonl", paths, arrays.parent))
+
+
+def test_a_run_of_which_no_policy_is_left_has_a_page(make_run):
+    run = make_run(steps=())
+    log_evaluations(run)
+    said = []
+    assert titles(report(run, note=said.append).read_text()) == ["Learning", "In the maze", "What is missing"]
+    assert said == ["no saved policy can be read, so its actions are not drawn"]
+
+
+def test_a_run_beside_that_has_no_rows_is_no_obstacle(make_run):
+    run = make_run()
+    log_diagnostics(run)
+    assert "Dashed" not in report(run, make_run(name="other")).read_text()
 
 
 def test_a_run_without_a_simulator_shows_what_held_out_data_says(make_run):

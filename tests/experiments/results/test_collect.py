@@ -99,7 +99,8 @@ def test_a_run_that_cannot_be_opened_is_named_and_the_rest_collected(make_run, t
     results = collect_results(tmp_path)
     assert len(results) == 2
     broken, unknown = results.skipped
-    assert broken == f"{tmp_path / 'broken'}: config.json has no 'run'"
+    config = tmp_path / "broken" / "config.json"
+    assert broken == f"{tmp_path / 'broken'}: {config} does not describe a run; it has no 'run'"
     assert unknown.startswith(f"{tmp_path / 'theirs'}: unknown algorithm 'theirs'")
 
 
@@ -114,3 +115,18 @@ def test_what_holds_no_run_is_refused(tmp_path):
         collect_results(tmp_path)
     with pytest.raises(InputError, match="is no folder; give a run, a folder with runs, or a file"):
         collect_results(tmp_path / "nothing")
+
+
+def test_bad_lines_and_damaged_policies_are_named_and_the_rest_is_collected(make_run, tmp_path):
+    directory = make_run("run")
+    count = len(collect_results(tmp_path))
+    with (tmp_path / "run" / "evaluations.jsonl").open("a") as file:
+        file.write("{}\n")
+    damaged = directory.policies / "000000006"
+    damaged.mkdir(parents=True)
+    (damaged / "manifest.json").write_text("[" * 100_000)
+    results = collect_results(tmp_path)
+    assert len(results) == count
+    assert [words.split(" of ")[-1] for words in results.skipped] == [
+        f"{tmp_path / 'run' / 'evaluations.jsonl'} is no row (it has no 'step')"
+    ]

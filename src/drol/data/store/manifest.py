@@ -10,13 +10,14 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from drol import formats
 from drol.data.files.options import ENDS, FIELDS, Counts
 from drol.data.rows import ROW_ARRAYS
 from drol.data.store.layout import MANIFEST, NAME, SPLITS, open_plain
 from drol.errors import InputError
 from drol.storage import write_synced
 
-FORMAT = 2
+FORMAT = formats.WRITTEN["dataset"]
 LARGEST_BYTES = 1 << 26  # of a manifest; the names of a million files fit
 LARGEST_COUNT = 1 << 62
 ADVICE = "import the dataset again"
@@ -97,6 +98,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path} cannot be read ({error}); {ADVICE}") from error
     if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
         raise InputError(f"{path} is not the manifest of a dataset; {ADVICE}")
+    if manifest["format"] > FORMAT:
+        formats.check_format("dataset", path, manifest["format"])
     if manifest["format"] != FORMAT:
         raise InputError(f"{path} has format {manifest['format']}; this version reads {FORMAT}, so import it again")
     check_manifest(path, manifest)

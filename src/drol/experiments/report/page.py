@@ -1,14 +1,15 @@
 """The page of a run. A section is left out where the run has nothing for it."""
 
 import html
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import jax.numpy as jnp
 import numpy as np
 
 from drol.algorithms import algorithm_name
 from drol.data.trajectories import spread
+from drol.errors import InputError
 from drol.experiments.report import run_figures as figures
 from drol.experiments.report.style import save_figure
 from drol.experiments.report.tables import offline_table, score_table, settings_table, what_it_plays
@@ -55,12 +56,20 @@ ROUTING_CAPTION = (
 )
 
 
-def write_page(run: Run, beside: Run | None = None) -> Path:
-    """Draw the figures of a run, save them, and write `report.html`."""
+MISSING_CAPTION = "What this page could not show, because the run's folder does not have it or it is damaged."
+
+Value = TypeVar("Value")
+
+
+def write_page(run: Run, beside: Run | None = None) -> list[str]:
+    """Draw the figures of a run, save them, and write `report.html`; return what is missing.
+
+    What is damaged is added to `run.damage` and named on the page as well.
+    """
     recorded, name = run.directory.read_config(), algorithm_name(run.config.algorithm)
     settings = {"algorithm": name, **run.config.algorithm.to_dict()}
     settings |= {key: value for key, value in run.config.to_dict().items() if key != "algorithm"}
-    scored = [row for row in run.evaluations if row.score is not None]
+    scored = [row for row in run.evaluations if row.score is not None and row.episodes]
     circumstances = recorded.get("circumstances", {})
     fingerprint = recorded.get("dataset_fingerprint", "")[:16] or None
     tables = settings_table(settings), settings_table({**circumstances, "dataset_fingerprint": fingerprint})
@@ -70,11 +79,17 @@ def write_page(run: Run, beside: Run | None = None) -> Path:
         f"<div class='pair'>{' '.join(tables)}</div></details></section>\n"
         f"<p>Made from the run folder <code>{folder}</code>; <code>drol report {folder}</code> makes it again.</p>"
     )
-    sections = make_sections(run, scored, beside)
+    missing: list[str] = []
+    damage = run.directory.damage()
+    sections = make_sections(run, scored, beside, missing, damage)
+    if missing or damage:
+        points = "".join(f"<li>{html.escape(words)}</li>" for words in (*damage, *missing))
+        sections.append(Section("What is missing", MISSING_CAPTION, content=f"<ul>{points}</ul>"))
+    run.damage += [words for words in damage if words not in run.damage]
     save_figures(run, sections)
     page = page_html(f"{name.upper()} on {run.config.task}", headline(run, scored), sections, foot)
     run.directory.write_report(page)
-    return run.directory.report
+    return missing
 
 
 def headline(run: Run, scored: Sequence[EvaluationRow]) -> str:
@@ -90,13 +105,15 @@ def headline(run: Run, scored: Sequence[EvaluationRow]) -> str:
     return f"<p class='lead'><b>{np.mean(scores):.1f}</b> {words}</p>{score_table(run, scored)}"
 
 
-def make_sections(run: Run, scored: Sequence[EvaluationRow], beside: Run | None = None) -> list[Section]:
-    """Return the sections that this run has something for."""
+def make_sections(
+    run: Run, scored: Sequence[EvaluationRow], beside: Run | None, missing: list[str], damage: list[str]
+) -> list[Section]:
+    """Return the sections that this run has something for; add what it lacks, and what is damaged, to the lists."""
     metrics, sections = run.metrics, []
     if scored:
         curve = figures.learning_curve(scored, run.task.score_name)
         sections.append(Section("Learning", learning_caption(run, scored), {"learning": curve}))
-        sections += maze_section(run, scored)
+        sections += maze_section(run, scored, missing, damage)
     held_out = [MetricsRow(row.step, row.seed, row.offline) for row in run.evaluations if row.offline]
     if held_out:
         panels = figures.metric_panels(held_out, HELD_OUT)
@@ -112,19 +129,22 @@ def make_sections(run: Run, scored: Sequence[EvaluationRow], beside: Run | None 
     ]
     if online:
         sections.append(Section("Fine-tuning", ONLINE_CAPTION, {"online": figures.metric_panels(online, ONLINE)}))
-    sections += actions_section(run, routes(metrics))
+    sections += actions_section(run, routes(metrics), missing, damage)
     if routes(metrics):
         others = beside.metrics if beside else []
         panels = figures.metric_panels(metrics, ROUTING, others)
-        caption = ROUTING_CAPTION + (beside_caption(metrics, others, beside) if beside else "")
+        caption = ROUTING_CAPTION + (beside_caption(metrics, others, beside) if beside and routes(others) else "")
         sections.append(Section("Routing", caption, {"routing": panels}))
     return sections
 
 
 def beside_caption(metrics: Sequence[MetricsRow], others: Sequence[MetricsRow], beside: Run) -> str:
     """Return what the dashed curves are, and how far the two runs' winners are from the data."""
-    name = ROUTING[0][0]
-    ends = [np.mean([row.values[name] for row in rows if row.step == rows[-1].step]) for rows in (metrics, others)]
+    ends = []
+    for rows in (metrics, others):
+        known = [row for row in rows if ROUTING[0][0] in row.values]
+        last = max(row.step for row in known)
+        ends.append(np.mean([row.values[ROUTING[0][0]] for row in known if row.step == last]))
     return (
         f" Dashed: the run in `{beside.path.name}`. The nearest candidate ends at {ends[0]:.3f} here and at "
         f"{ends[1]:.3f} there: {ends[0] / ends[1]:.1f} times the squared distance from the data. What is above 1 is "
@@ -147,31 +167,48 @@ def routes(metrics: Sequence[MetricsRow]) -> bool:
     return any(all(name in row.values for name, _ in ROUTING) for row in metrics)
 
 
-def maze_section(run: Run, scored: Sequence[EvaluationRow]) -> list[Section]:
+def maze_section(run: Run, scored: Sequence[EvaluationRow], missing: list[str], damage: list[str]) -> list[Section]:
     """Return the paths of the first seed through the maze, where there is one and paths were saved."""
     if run.task.maze is None:
         return []
-    own = {row.step: row for row in scored if row.seed == run.config.seeds[0]}
-    paths = {step: run.directory.read_trajectories(step, row.seed) for step, row in own.items()}
-    panels = [
-        (f"{step:,} updates", positions, [episode.success for episode in own[step].episodes])
-        for step, positions in paths.items()
-        if positions and len(positions) == len(own[step].episodes)
-    ]
+    own, panels = {row.step: row for row in scored if row.seed == run.config.seeds[0]}, []
+    for step, row in own.items():
+        before = len(damage)
+        paths = readable(lambda row=row: run.directory.read_trajectories(row.step, row.seed), damage)
+        if paths and len(paths) == len(row.episodes):
+            panels.append((f"{step:,} updates", paths, [episode.success for episode in row.episodes]))
+        elif len(damage) == before and not row.failures:
+            missing.append(f"the paths of the evaluation after {step:,} updates are not there to be drawn")
     if not panels:
         return []
     drawn = figures.maze_trajectories(run.task.maze, first_middle_last(panels))
     return [Section("In the maze", MAZE_CAPTION, {"maze": drawn})]
 
 
-def actions_section(run: Run, routed: bool) -> list[Section]:
+def readable(read: Callable[[], Value], damage: list[str]) -> Value | None:
+    """Return what a function reads; where that is refused, None, and the reason is added to a list."""
+    try:
+        return read()
+    except InputError as error:
+        damage.append(str(error))
+        return None
+
+
+def actions_section(run: Run, routed: bool, missing: list[str], damage: list[str]) -> list[Section]:
     """Return what the policy of the first seed draws at four places of a maze, where actions are drawn and flat."""
     task, algorithm, steps = run.task, run.config.algorithm, run.steps
-    if task.maze is None or task.train.spec.action_size != 2 or not algorithm.draws_actions or not steps:
+    if task.maze is None or task.train.spec.action_size != 2 or not algorithm.draws_actions:
         return []
     seed = run.config.seeds[0]
-    policies = [(f"{step:,} updates", run.policy(step, seed)) for step in first_middle_last(steps)]
-    states = states_on_the_way(run.directory.read_trajectories(steps[-1], seed), task)
+    loaded = {
+        step: readable(lambda step=step: run.policy(step, seed), damage)
+        for step in (steps and first_middle_last(steps))
+    }
+    policies = [(f"{step:,} updates", policy) for step, policy in loaded.items() if policy is not None]
+    if not policies:
+        missing.append("no saved policy can be read, so its actions are not drawn")
+        return []
+    states = states_on_the_way(readable(lambda: run.directory.read_trajectories(steps[-1], seed), []), task)
     titles = [str(number) for number in range(1, len(states) + 1)]
     drawn = {
         "states": figures.states_map(task.maze, states, titles),

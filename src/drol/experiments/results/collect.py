@@ -1,5 +1,6 @@
 """Collect the results of runs, wherever they are."""
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping
@@ -8,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from drol.checkpoints import read_metadata, saved_steps, step_name
+from drol.checkpoints import DamagedCheckpoint, read_metadata, step_name
 from drol.errors import InputError
 from drol.experiments.results.files import SUFFIXES, read_results
 from drol.experiments.results.result import LEFT_OUT, Result, Results, settings_id
 from drol.runs.config import RunConfig
-from drol.runs.directory import CONFIG, EVALUATIONS
+from drol.runs.config_file import CONFIG
+from drol.runs.directory import EVALUATIONS
 from drol.runs.rows import EvaluationRow
 from drol.runs.run import Run, open_run
 from drol.tasks import find_source
@@ -51,10 +53,11 @@ def collect_path(path: Path) -> Results:
     results = Results()
     for folder in find_runs(path):
         try:
-            results += results_of(open_run(folder))
-        except (InputError, ValueError, KeyError, TypeError) as error:
-            reason = f"{CONFIG} has no {error}" if isinstance(error, KeyError) else error
-            results.skipped.append(f"{folder}: {reason}")
+            run = open_run(folder)
+            results += results_of(run)
+            results.skipped += run.directory.damage()
+        except InputError as error:
+            results.skipped.append(f"{folder}: {error}")
     return results
 
 
@@ -79,7 +82,9 @@ def results_of(run: Run) -> list[Result]:
     }
     versions = recorded.get("circumstances", {})
     evaluations = {"training": run.evaluations, "extra": run.extra_evaluations}
-    scored = {kind: [row for row in rows if row.score is not None] for kind, rows in evaluations.items()}
+    scored = {
+        kind: [row for row in rows if row.score is not None and row.episodes] for kind, rows in evaluations.items()
+    }
     shared = {
         "task": run.config.task,
         "method": recorded["run"]["algorithm"]["name"],
@@ -92,7 +97,7 @@ def results_of(run: Run) -> list[Result]:
     }
     results = []
     for kind, rows in scored.items():
-        for row in rows:
+        for row in (row for row in rows if row.episodes):
             settings = changed_settings(run.config, row.acting, row.step)
             results.append(
                 Result(
@@ -138,9 +143,11 @@ def success_timing(run: Run) -> str:
 
 def score_name(run: Run, rows: list[EvaluationRow]) -> str:
     """Return what the score is, as the newest policy says; where there is none, what the episodes agree with."""
-    steps = saved_steps(run.directory.policies)
-    saved = read_metadata(run.directory.policies / step_name(steps[-1])) if steps else {}
-    if saved.get("score_name"):
-        return saved["score_name"]
-    rates = [100 * row.successes / len(row.episodes) for row in rows]
-    return "success (%)" if np.allclose(rates, [row.score or 0 for row in rows]) else "score"
+    for step in reversed(run.steps):
+        with contextlib.suppress(DamagedCheckpoint):
+            name = read_metadata(run.directory.policies / step_name(step)).get("score_name")
+            if isinstance(name, str) and name:
+                return name
+    played = [row for row in rows if row.episodes]
+    rates = [100 * row.successes / len(row.episodes) for row in played]
+    return "success (%)" if np.allclose(rates, [row.score or 0 for row in played]) else "score"

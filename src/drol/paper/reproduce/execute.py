@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from drol.bounds import check_at_least
-from drol.errors import InputError
+from drol.errors import DAMAGE_SET_ASIDE, InputError
 from drol.paper.reproduce.plan import Plan, PlannedRun
 from drol.progress import Report
 from drol.storage import append_whole
@@ -112,13 +112,15 @@ class Running:
     def poll(self) -> bool:
         """Return whether the job has ended; start its next command if the last one went well."""
         code = self.process.poll()
-        if code == 0 and self.waiting:
+        if code in (0, DAMAGE_SET_ASIDE) and self.waiting:
             self.next_command()
             return False
         return code is not None
 
     def finished(self) -> Finished:
-        return Finished(self.job.name, self.process.returncode, time.monotonic() - self.started, self.job.log)
+        code = self.process.returncode
+        code = 0 if code == DAMAGE_SET_ASIDE else code  # the log says what was damaged
+        return Finished(self.job.name, code, time.monotonic() - self.started, self.job.log)
 
     def stop(self) -> None:
         if self.process.poll() is None:
