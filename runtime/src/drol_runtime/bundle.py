@@ -142,7 +142,7 @@ def check_weights(path: Path, description: dict[str, Any], weights: dict[str, np
     """Raise `InputError` unless the arrays are exactly those that the description asks for, and finite."""
     observation, action = description["observation"]["size"], description["action"]["size"]
     sampler = description["sampler"]
-    expected = {"observation/mean": (observation,), "observation/deviation": (observation,)}
+    expected: dict[str, tuple[int, ...]] = {f"observation/{name}": (observation,) for name in ("mean", "deviation")}
     widths = {}  # of what each network sees; steps that disagree are refused below
     for step in sampler["steps"]:
         if isinstance(step, dict):

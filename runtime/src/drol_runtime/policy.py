@@ -175,7 +175,7 @@ class Policy:
         generator.standard_normal(dtype=np.float32, out=space.normal)
         if self.prior == "ball":  # the first coordinates of a point on the sphere with two dimensions more
             np.multiply(space.normal, space.normal, out=space.squares)
-            np.add.reduce(space.squares, -1, None, space.length, True)
+            np.add.reduce(space.squares, axis=-1, out=space.length, keepdims=True)
             np.sqrt(space.length, out=space.length)
             np.divide(space.normal[..., : self.action_size], space.length, out=space.latent)
             np.multiply(space.latent, np.float32(math.sqrt(self.action_size)), out=space.latent)

@@ -41,7 +41,9 @@ class Request:
     """Observations that wait for their actions."""
 
     def __init__(self, observation: Any, latent: Any):
-        self.observation, self.latent, self.action, self.error = observation, latent, None, None
+        self.observation, self.latent = observation, latent
+        self.action: Any = None
+        self.error: Exception | None = None
         self.done = threading.Event()
 
 

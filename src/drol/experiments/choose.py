@@ -129,7 +129,7 @@ def score_interval(row: EvaluationRow) -> Interval | None:
     if not count or not np.isclose(100 * row.successes / count, row.score or 0):
         return None
     low, high = wilson_interval(row.successes, count)
-    return 100 * low, 100 * high
+    return Interval(100 * low, 100 * high)
 
 
 def valued(run: Run, steps: set[int]) -> list[Candidate]:
@@ -139,7 +139,7 @@ def valued(run: Run, steps: set[int]) -> list[Candidate]:
         low, high = row.figures.get("value_low"), row.figures.get("value_high")
         if row.step in steps and low is not None and high is not None:
             share = row.figures.get("outside_support")
-            found.append(Candidate(run.path, row.step, row.seed, row.best_of, low, (low, high), 0, share))
+            found.append(Candidate(run.path, row.step, row.seed, row.best_of, low, Interval(low, high), 0, share))
     return found
 
 

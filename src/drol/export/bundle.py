@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import safetensors.numpy
 from drol_runtime.bundle import DESCRIPTION, FORMAT, TESTS, WEIGHTS, digest
@@ -90,7 +91,7 @@ def network_arrays(name: str, network: MLP, stacked: bool) -> dict[str, np.ndarr
 def observation_entry(run: Run) -> dict[str, Any]:
     """Return what the policy sees: how many numbers, and from where to where they went in the data."""
     data = run.task.train
-    rows = np.asarray(data.take(spread(data.size, RANGE_ROWS)).observation, np.float64)
+    rows = np.asarray(data.take(jnp.asarray(spread(data.size, RANGE_ROWS))).observation, np.float64)
     return entry(rows.shape[1], rows.min(0), rows.max(0))
 
 

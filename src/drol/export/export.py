@@ -9,6 +9,7 @@ import drol_runtime
 import jax
 import jax.numpy as jnp
 import numpy as np
+from drol_runtime.bundle import DESCRIPTION
 
 from drol.data.trajectories import spread
 from drol.errors import InputError
@@ -94,9 +95,9 @@ def export_policy(
 
 def check_destination(out: Path, replace: bool) -> Path:
     """Return the folder to write; refuse one that holds something else."""
-    if out.exists() and not (out / drol_runtime.bundle.DESCRIPTION).is_file() and (out.is_file() or any(out.iterdir())):
+    if out.exists() and not (out / DESCRIPTION).is_file() and (out.is_file() or any(out.iterdir())):
         raise InputError(f"{out} is there and is no bundle; name a new folder")
-    if (out / drol_runtime.bundle.DESCRIPTION).exists() and not replace:
+    if (out / DESCRIPTION).exists() and not replace:
         raise InputError(f"{out} holds a bundle; name another folder, or add --replace")
     return out
 

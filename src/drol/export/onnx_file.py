@@ -54,7 +54,9 @@ def load(folder: Path) -> Callable[..., np.ndarray]:
     except ModuleNotFoundError as error:
         raise missing(error) from error
     session = onnxruntime.InferenceSession(str(folder / FILE), providers=["CPUExecutionProvider"])
-    return lambda observation, latent: session.run(["action"], {"observation": observation, "latent": latent})[0]
+    return lambda observation, latent: np.asarray(
+        session.run(["action"], {"observation": observation, "latent": latent})[0]
+    )
 
 
 def import_onnx() -> Any:
@@ -103,7 +105,7 @@ class Graph:
         if conditions:
             rows = self.add("Gather", self.add("Shape", seen[0]), np.asarray([0]), axis=0)
             shape = self.add("Concat", rows, np.asarray([len(conditions)]), axis=0)
-            seen = [*seen, self.add("Expand", np.float32(conditions), shape)]
+            seen = [*seen, self.add("Expand", np.asarray(conditions, np.float32), shape)]
         return self.add("Concat", *seen, axis=1) if len(seen) > 1 else seen[0]
 
     def network(self, x: str, network: MLP) -> str:
