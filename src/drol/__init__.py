@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same 
         Algorithm,
         DeFlow,
         DriftQL,
+        DROLAuto,
         DROLEquation,
         ReBRAC,
         register_algorithm,
@@ -50,8 +51,8 @@ __version__ = "0.1.0"
 # Where the public names live. A name is imported when it is first used, so that `drol --help` does not wait for jax.
 MODULES = {
     "drol.algorithms": (
-        "ALGORITHMS", "Algorithm", "BC", "DROL", "DROLEquation", "DeFlow", "DriftQL", "FAWAC", "FBRAC", "FQL",
-        "GFP", "IFQL", "IQL", "ReBRAC", "SORL", "register_algorithm",
+        "ALGORITHMS", "Algorithm", "BC", "DROL", "DROLAuto", "DROLEquation", "DeFlow", "DriftQL", "FAWAC", "FBRAC",
+        "FQL", "GFP", "IFQL", "IQL", "ReBRAC", "SORL", "register_algorithm",
     ),
     "drol.algorithms.base": ("hyperparameter",),
     "drol.data.dataset": ("Dataset",),

@@ -53,7 +53,7 @@ def installed(monkeypatch):
 
 def test_every_algorithm_is_known_by_its_name_and_drol_is_first():
     assert list(ALGORITHMS)[:2] == ["drol", "drol-equation"]
-    assert len(ALGORITHMS) == 13
+    assert len(ALGORITHMS) == 14
     for name, kind in ALGORITHMS.items():
         assert find_algorithm(name) is kind
         assert algorithm_name(kind()) == algorithm_name(kind) == name

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, overload
 from drol.algorithms.base import Algorithm
 from drol.algorithms.bc import BC
 from drol.algorithms.beyond.driftql import DriftQL
+from drol.algorithms.beyond.drol_auto import DROLAuto
 from drol.algorithms.beyond.gfp import GFP
 from drol.algorithms.deflow import DeFlow
 from drol.algorithms.drol import DROL
@@ -43,6 +44,7 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "fql": FQL,
     "driftql": DriftQL,
     "gfp": GFP,
+    "drol-auto": DROLAuto,
 }
 REGISTERED: dict[str, type[Algorithm]] = {}  # those of others
 ENTRY_POINTS = "drol.algorithms"  # the group under which an installed package names its algorithms
@@ -125,6 +127,7 @@ __all__ = [
     "IQL",
     "SORL",
     "Algorithm",
+    "DROLAuto",
     "DROLEquation",
     "DeFlow",
     "DriftQL",
