@@ -1,6 +1,7 @@
 """docs/reliability.md names tests that exist."""
 
 import ast
+import csv
 import re
 from pathlib import Path
 
@@ -22,3 +23,13 @@ def test_every_promise_names_a_test():
     rows = [row for part in promises for row in part.split("\n\n")[0].splitlines()]
     assert len(rows) > 20
     assert [row for row in rows if "::test_" not in row] == []
+
+
+def test_the_table_of_fuzzing_is_that_of_the_file():
+    document = (TESTS.parent / "docs" / "reliability.md").read_text()
+    with (TESTS.parent / "results" / "fuzzing.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {"npz", "hdf5", "parquet", "csv", "dataset", "config", "policy", "rows"} == {row["reader"] for row in rows}
+    for row in rows:
+        counts = [f"{int(value):,}" for value in list(row.values())[3:]]
+        assert f"| {row['reader']} | {float(row['minutes']):.0f} | {' | '.join(counts)} |" in document
