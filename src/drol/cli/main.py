@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import drol
+from drol.cli import IMPORTED
 from drol.errors import InputError, unknown_name
 
 Commands = Mapping[str, tuple[str, str]]  # name -> the module whose `run` it is, what it does
@@ -101,6 +102,7 @@ def import_modules(arguments: list[str]) -> list[str]:
         except Exception as error:
             words = " ".join(str(error).split())
             raise InputError(f"--import {name} raised {type(error).__name__}: {words}") from error
+        IMPORTED.append(name)
     return rest
 
 
