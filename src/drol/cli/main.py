@@ -19,6 +19,7 @@ COMMANDS: Commands = {
     "report": ("drol.cli.report", "make the page of a run again"),
     "algorithms": ("drol.cli.algorithms", "list the algorithms; show one with its settings for each task"),
     "bench": ("drol.cli.bench", "how fast every method is on this machine, and against other code"),
+    "sweep": ("drol.cli.sweep", "many runs from one file: grids, draws, successive halving; done, watched, compared"),
     "compare": ("drol.cli.compare", "runs against each other: curves, means, intervals, better or worse"),
     "results": ("drol.cli.results", "results of runs in one file: export, merge, check"),
     "paper": ("drol.cli.paper", "the paper's tables, figures and propositions, computed"),
