@@ -94,6 +94,10 @@ def test_halving_goes_on_with_the_best_share_when_all_of_a_rung_have_ended(tmp_p
     write_run(runs[-1].run, tmp_path)
     rungs = {(each.choice["alpha"], each.rung, each.run.steps, each.dropped) for each in swept_runs(sweep)}
     assert rungs == {(1.0, 0, 20, True), (2.0, 0, 20, True), (3.0, 1, 40, False), (4.0, 1, 40, False)}
+    assert {(each.value, each.compared_at) for each in swept_runs(sweep)[-2:]} == {
+        (31.0, 20),
+        (41.0, 20),
+    }  # still known
     for _ in range(2):
         for each in swept_runs(sweep):
             if not each.dropped:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from drol.checkpoints import saved_steps
 from drol.errors import InputError
 from drol.experiments.results.collect import changed_settings
 from drol.experiments.results.result import settings_id
@@ -17,7 +18,6 @@ from drol.paper.presets import settings
 from drol.queue.jobs import Job
 from drol.runs.config import GROWING, RunConfig
 from drol.runs.directory import LOCK, RunDirectory
-from drol.runs.run import Run
 from drol.storage import exclusive
 
 LONGEST_LABEL = 100  # characters; what is longer, or has others than these, is told by a digest
@@ -87,12 +87,14 @@ class PlannedRun:
         """Return how far the run is; one whose results are known from elsewhere is done."""
         if elsewhere and self.evaluations() <= elsewhere:
             return State(self.steps, self.steps, False, True)
-        directory = RunDirectory(root / self.name)
-        if not directory.exists:
-            return State(0, self.steps, False)
-        step = Run(directory, self.settings).step
-        done = step >= self.steps and {row.seed for row in directory.evaluations_at(self.steps)} >= {*self.seeds}
-        return State(step, self.steps, is_locked(directory), done and not self.missing_best_of(root))
+        folder, steps = root / self.name, self.steps
+        if not folder.is_dir() or not (directory := RunDirectory(folder)).exists:
+            return State(0, steps, False)
+        step = max(saved_steps(directory.checkpoints), default=0)
+        rows = directory.evaluations_at(steps, len(self.seeds)) if step >= steps else []
+        done = {row.seed for row in rows} >= {*self.seeds} and not self.missing_best_of(root)
+        scores = tuple(row.score for row in rows if row.score is not None)
+        return State(step, steps, is_locked(directory), done, scores)
 
     def evaluations(self) -> Evaluated:
         """Return the evaluations that the run ends with."""
@@ -119,6 +121,7 @@ class State:
     steps: int
     running: bool
     done: bool = False
+    scores: tuple[float, ...] = ()  # of its seeds after its last step
 
     def __str__(self) -> str:
         if self.done:

@@ -82,15 +82,15 @@ class RunDirectory:
     def read_evaluations(self) -> Rows[EvaluationRow]:
         return read_rows(self.path / EVALUATIONS, EvaluationRow)
 
-    def evaluations_at(self, step: int) -> list[EvaluationRow]:
-        """Return the evaluations of one step; those of the last step are found without reading the others."""
+    def evaluations_at(self, step: int, seeds: int) -> list[EvaluationRow]:
+        """Return the evaluations of one step, of so many seeds; those of the last step are found without the others."""
         path = self.path / EVALUATIONS
         found: list[EvaluationRow] = []
         for text in reversed(path.read_text().split("\n")[:-1] if path.is_file() else []):
             row = EvaluationRow.from_dict(json.loads(text))
             if row.step == step:
                 found.append(row)
-            elif found:  # rows of a step follow each other
+            if len(found) == seeds:
                 break
         return found[::-1]
 

@@ -65,8 +65,5 @@ def metric_curve(path: Path, metric: str) -> dict[int, dict[int, float]]:
 
 def metric_at(path: Path, metric: str, step: int) -> float | None:
     """Return the mean of a metric over the seeds of a run after a step; None if it has none there."""
-    if metric == "score":  # read by itself, because thousands of runs are asked for it
-        values = [row.score for row in RunDirectory(path).evaluations_at(step) if row.score is not None]
-    else:
-        values = list(metric_curve(path, metric).get(step, {}).values())
+    values = list(metric_curve(path, metric).get(step, {}).values())
     return float(np.mean(values)) if values else None

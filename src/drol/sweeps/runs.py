@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from drol.errors import InputError
 from drol.paper.planned import PlannedRun, State, shown
@@ -25,7 +25,8 @@ class SweptRun:
     rung: int = 0
     dropped: bool = False  # others were better
     failure: str | None = None
-    value: float | None = None  # of the metric after the steps of the rung, the mean over seeds
+    value: float | None = None  # of the metric on the highest rung that it finished, the mean over seeds
+    compared_at: int = 0  # the steps of that rung
 
     @property
     def ended(self) -> bool:
@@ -83,11 +84,12 @@ def swept_runs(sweep: Sweep) -> list[SweptRun]:
     current = planned
     for number, steps in enumerate(rungs):
         here = [look_at(sweep, run, choice, number, steps, failures) for run, choice in current]
+        here = [each if each.value is not None else with_value_of(each, found.get(each.run.name)) for each in here]
         found |= {each.run.name: each for each in here}
         if steps is None or not all(each.ended for each in here):
             break
         best = survivors(sweep, here)
-        found |= {each.run.name: dropped(each) for each in here if each.key not in best}
+        found |= {each.run.name: replace(each, dropped=True) for each in here if each.key not in best}
         current = [(run, choice) for run, choice in current if found[run.name].key in best]
     return list(found.values())
 
@@ -104,13 +106,18 @@ def look_at(
     if steps is not None:
         run = PlannedRun(run.preset, run.task, run.method, run.seeds, {**run.changes, "steps": steps})
     state = run.state(sweep.root)
-    value = metric_at(sweep.root / run.name, sweep.search.metric, run.steps) if state.done else None
+    value = None
+    if state.done and sweep.search.metric == "score":  # its file was read already
+        value = sum(state.scores) / len(state.scores) if state.scores else None
+    elif state.done:
+        value = metric_at(sweep.root / run.name, sweep.search.metric, run.steps)
     failure = None if state.done or state.running else failures.get(run.name)
-    return SweptRun(run, state, choice, rung, False, failure, value)
+    return SweptRun(run, state, choice, rung, False, failure, value, run.steps)
 
 
-def dropped(each: SweptRun) -> SweptRun:
-    return SweptRun(each.run, each.state, each.choice, each.rung, True, each.failure, each.value)
+def with_value_of(each: SweptRun, before: SweptRun | None) -> SweptRun:
+    """Return a run that has not finished its rung with what it had on the one before."""
+    return each if before is None else replace(each, value=before.value, compared_at=before.compared_at)
 
 
 def survivors(sweep: Sweep, runs: Sequence[SweptRun]) -> set[Choice]:

@@ -73,7 +73,7 @@ class SweepStatus:
         groups: dict[tuple[Choice, int], list[SweptRun]] = defaultdict(list)
         for each in self.runs:
             if each.value is not None:
-                groups[each.key, each.run.steps].append(each)
+                groups[each.key, each.compared_at].append(each)
         found = [
             ChoiceStatus(
                 key,
@@ -148,9 +148,9 @@ def best_table(status: SweepStatus, most: int | None = None) -> Table:
             interval_words(each.interval, ".4g"),
             "dropped" if each.dropped else "",
         )
-        for each in status.best()
+        for each in status.best()[:most]
     ]
-    return titles, lines[:most]
+    return titles, lines
 
 
 def summary_of(status: SweepStatus) -> str:
@@ -176,7 +176,7 @@ def text_status(status: SweepStatus) -> str:
             more = [f"  and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
             parts.append("\n".join([title, *lines[:SHOWN], *more]))
     if any(each.value is not None for each in status.runs):
-        titles, lines = best_table(status)
-        more = f"\nand {len(lines) - SHOWN} more; `drol sweep results` has all" if len(lines) > SHOWN else ""
-        parts.append(f"best so far\n{text_of((titles, lines[:SHOWN]))}{more}")
+        count = len({each.key for each in status.runs if each.value is not None})
+        more = f"\nand {count - SHOWN} more; `drol sweep results` has all" if count > SHOWN else ""
+        parts.append(f"best so far\n{text_of(best_table(status, SHOWN))}{more}")
     return "\n\n".join(parts)
