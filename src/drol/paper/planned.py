@@ -91,10 +91,10 @@ class PlannedRun:
         if not folder.is_dir() or not (directory := RunDirectory(folder)).exists:
             return State(0, steps, False)
         step = max(saved_steps(directory.checkpoints), default=0)
-        rows = directory.evaluations_at(steps, len(self.seeds)) if step >= steps else []
-        done = {row.seed for row in rows} >= {*self.seeds} and not self.missing_best_of(root)
-        scores = tuple(row.score for row in rows if row.score is not None)
-        return State(step, steps, is_locked(directory), done, scores)
+        scores = directory.scores_at(steps, len(self.seeds)) if step >= steps else {}
+        done = scores.keys() >= {*self.seeds} and not self.missing_best_of(root)
+        known = tuple(score for score in scores.values() if score is not None)
+        return State(step, steps, is_locked(directory), done, known)
 
     def evaluations(self) -> Evaluated:
         """Return the evaluations that the run ends with."""
