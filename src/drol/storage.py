@@ -4,10 +4,13 @@ import contextlib
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from drol.errors import InputError
+
+LOCK_ATTEMPTS, LOCK_SECONDS = 5, 0.02  # a lock that somebody only looks at, by `is_held`, is free again at once
 
 
 def write_synced(path: Path, data: bytes) -> None:
@@ -76,12 +79,31 @@ def exclusive(path: Path, refusal: str) -> Iterator[int]:
     """
     access = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
     descriptor = os.open(path, access | os.O_NOFOLLOW, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        raise InputError(refusal) from error
+    for attempt in range(LOCK_ATTEMPTS):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except OSError as error:
+            if attempt == LOCK_ATTEMPTS - 1:
+                os.close(descriptor)
+                raise InputError(refusal) from error
+            time.sleep(LOCK_SECONDS)
     try:
         yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def is_held(path: Path) -> bool:
+    """Return whether a process holds a lock file. To look changes nothing, and makes nobody who wants it give up."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:  # nobody made it
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except OSError:
+        return True
     finally:
         os.close(descriptor)

@@ -1,5 +1,6 @@
 """Running sweeps through executors that train nothing; test_training.py trains."""
 
+import contextlib
 import os
 import threading
 import time
@@ -8,7 +9,7 @@ import pytest
 from made_sweeps import Writer, halving, made_sweep, write_run
 
 from drol.errors import InputError
-from drol.queue.jobs import TIMINGS
+from drol.queue.jobs import TIMINGS, Finished
 from drol.runs.directory import RunDirectory
 from drol.storage import exclusive
 from drol.sweeps import execute
@@ -164,6 +165,25 @@ def test_a_run_that_another_process_trains_is_waited_for(tmp_path, monkeypatch):
     runs = run_sweep(sweep, writer)
     assert (len(writer.names), looks) == (3, [True])
     assert all(each.state.done for each in runs)
+
+
+def test_a_run_that_another_process_began_first_is_no_failure(tmp_path, monkeypatch):
+    sweep = made_sweep(tmp_path, seeds=(0,), parameters=())
+    run = swept_runs(sweep)[0].run
+    directory = RunDirectory(tmp_path / run.name)
+    lock = contextlib.ExitStack()
+
+    class Slower(Writer):
+        def execute(self, jobs, on_finished, keep_going):
+            for job in jobs:
+                directory.path.mkdir(parents=True)
+                directory.write_config({"run": run.config.to_dict()})
+                lock.enter_context(exclusive(directory.path / ".lock", "busy"))
+                on_finished(Finished(job.name, 2, 1.0, job.log))
+
+    monkeypatch.setattr(execute.time, "sleep", lambda _: (write_run(run, tmp_path), lock.close()))
+    (each,) = run_sweep(sweep, Slower(sweep))
+    assert kind_of(each) == "done"
 
 
 @pytest.mark.parametrize(

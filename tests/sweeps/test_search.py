@@ -46,6 +46,13 @@ def test_long_names_and_odd_characters_become_a_digest(tmp_path):
     assert len(names(long)[0].split("/")[2]) < 30
 
 
+def test_hundreds_of_seeds_in_one_process_have_a_name_that_a_file_can_have(tmp_path):
+    seeds = tuple(range(300))
+    (run, _), (other, _) = planned_runs(made_sweep(tmp_path, seeds=seeds, parameters=(), seeds_per_run=150))
+    assert run.name != other.name
+    assert max(len(part) for part in (*run.name.split("/"), run.job(tmp_path).log.name)) < 220
+
+
 def test_the_command_of_a_run_makes_that_run(tmp_path):
     settings = {"hidden_sizes": (8, 8), "standardise_observations": False, "normalise_q": True, "steps": 40}
     for run, _ in planned_runs(made_sweep(tmp_path, settings=settings)):

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from drol.checkpoints import saved_steps
-from drol.errors import InputError
 from drol.experiments.results.collect import changed_settings
 from drol.experiments.results.result import settings_id
 from drol.paper.presets import settings
 from drol.queue.jobs import Job
 from drol.runs.config import GROWING, RunConfig
 from drol.runs.directory import LOCK, RunDirectory
-from drol.storage import exclusive
+from drol.storage import is_held
 
 LONGEST_LABEL = 100  # characters; what is longer, or has others than these, is told by a digest
+LONGEST_LOG = 200  # characters of the name of a log
 PLAIN_LABEL = re.compile(r"[A-Za-z0-9_.+-]+")
 CANDIDATES = "num_candidates"
 Evaluated = frozenset[tuple]  # evaluations at the end of a training: task, method, settings, actions drawn, seed
@@ -40,7 +40,8 @@ class PlannedRun:
     @functools.cached_property
     def name(self) -> str:
         """Return the folder of the run below the root: the same run has the same name in every plan."""
-        return f"{self.preset}/{self.task}/{self.label}/seed-{'-'.join(map(str, self.seeds))}"
+        seeds = shortened(f"seed-{'-'.join(map(str, self.seeds))}", LONGEST_LABEL)
+        return f"{self.preset}/{self.task}/{self.label}/{seeds}"
 
     @functools.cached_property
     def label(self) -> str:
@@ -81,7 +82,7 @@ class PlannedRun:
         """Return the job that makes the run; each of its commands imports some modules first."""
         more = [word for module in imports for word in ("--import", module)]
         commands = tuple((*each, *(["--quiet"] if each[0] == "train" else []), *more) for each in self.commands(root))
-        return Job(self.name, commands, root / "logs" / f"{self.name.replace('/', '_')}.log")
+        return Job(self.name, commands, root / "logs" / f"{shortened(self.name.replace('/', '_'), LONGEST_LOG)}.log")
 
     def state(self, root: Path, elsewhere: Evaluated = frozenset()) -> "State":
         """Return how far the run is; one whose results are known from elsewhere is done."""
@@ -94,7 +95,7 @@ class PlannedRun:
         scores = directory.scores_at(steps, len(self.seeds)) if step >= steps else {}
         done = scores.keys() >= {*self.seeds} and not self.missing_best_of(root)
         known = tuple(score for score in scores.values() if score is not None)
-        return State(step, steps, is_locked(directory), done, known)
+        return State(step, steps, is_held(folder / LOCK), done, known)
 
     def evaluations(self) -> Evaluated:
         """Return the evaluations that the run ends with."""
@@ -167,12 +168,8 @@ def flag_of(config: RunConfig, name: str) -> list[str]:
     return [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]
 
 
-def is_locked(directory: RunDirectory) -> bool:
-    """Return whether a process trains in a folder now."""
-    if not (directory.path / LOCK).is_file():
-        return False
-    try:
-        with exclusive(directory.path / LOCK, "busy"):
-            return False
-    except InputError:
-        return True
+def shortened(text: str, most: int) -> str:
+    """Return a name of a file that no system finds too long, and that no other name is shortened to."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most - 9]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -13,7 +13,7 @@ from drol.progress import Report
 from drol.queue import make_executor
 from drol.queue.jobs import Executor, Finished, read_timings
 from drol.runs.directory import RunDirectory
-from drol.storage import exclusive
+from drol.storage import exclusive, is_held
 from drol.sweeps.failures import clear_failures, note_failure
 from drol.sweeps.metrics import check_metric
 from drol.sweeps.runs import SweptRun, swept_runs
@@ -82,10 +82,10 @@ def do_what_is_due(sweep: Sweep, executor: Executor, report: Report | None, impo
         return True
 
     def on_finished(run: PlannedRun, finished: Finished) -> None:
-        done = finished.code == 0 and run.state(sweep.root).done
-        if done:
+        state = run.state(sweep.root)
+        if finished.code == 0 and state.done:
             clear_failures(sweep.root, [finished.log])
-        else:
+        elif not state.running:  # else another process was quicker, and is waited for
             note_failure(sweep.root, finished)
 
     go_on = functools.partial(goes_on, sweep)
@@ -132,13 +132,7 @@ def holding(sweep: Sweep) -> Iterator[None]:
 
 def is_running(sweep: Sweep) -> bool:
     """Return whether a process runs the sweep now."""
-    if not (sweep.folder / LOCK).is_file():
-        return False
-    try:
-        with exclusive(sweep.folder / LOCK, "busy"):
-            return False
-    except InputError:
-        return True
+    return is_held(sweep.folder / LOCK)
 
 
 def was_stopped(sweep: Sweep) -> bool:
@@ -158,9 +152,9 @@ def stop_sweep(sweep: Sweep, seconds: float | None = None) -> bool:
     """
     if not is_running(sweep):
         raise InputError(f"the sweep {sweep.name} is not running, so there is nothing to stop")
-    (sweep.folder / STOP).touch()
     deadline = None if seconds is None else time.monotonic() + seconds
     while is_running(sweep):
+        (sweep.folder / STOP).touch()  # again and again: one that has just begun forgets what it finds
         if deadline is not None and time.monotonic() > deadline:
             return False
         time.sleep(0.2)
