@@ -1,6 +1,7 @@
 """Files and folders are whole or not there, whatever happens while they are written."""
 
 import errno
+import fcntl
 import multiprocessing
 import os
 import stat
@@ -11,11 +12,13 @@ from pathlib import Path
 import pytest
 from full_disk import largest_file
 
+from drol import storage
 from drol.errors import InputError
 from drol.storage import (
     append_whole,
     describe_fault,
     exclusive,
+    is_held,
     recover_folder,
     replace_folder,
     sync_folder,
@@ -217,3 +220,22 @@ def test_a_link_in_the_place_of_a_lock_is_not_followed(tmp_path):
     with pytest.raises(OSError, match="lock"), exclusive(tmp_path / "lock", "taken"):
         pass
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_to_look_at_a_lock_makes_nothing_and_tells_who_holds_it(tmp_path):
+    lock = tmp_path / "lock"
+    assert not is_held(lock)
+    assert not lock.exists()
+    with exclusive(lock, "taken"):
+        assert is_held(lock)
+    assert not is_held(lock)
+
+
+def test_one_who_only_looks_makes_nobody_give_up(tmp_path, monkeypatch):
+    lock = tmp_path / "lock"
+    lock.touch()
+    looking = lock.open()
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    monkeypatch.setattr(storage.time, "sleep", lambda _: looking.close())  # it has seen what it wanted
+    with exclusive(lock, "taken"):
+        assert is_held(lock)

@@ -85,6 +85,20 @@ def group_memory(membership: Path, root: Path) -> list[int]:
     return amounts
 
 
+def session_memory() -> dict[int, int]:
+    """Return the bytes that the processes of each session hold, by the session's number; nothing if unknown.
+
+    Memory that processes of a session share counts for each of them, so this is rather too much than too little.
+    """
+    found: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):  # OSError: the process has ended meanwhile
+            fields = path.read_text(errors="replace").rpartition(")")[2].split()  # a name may hold anything
+            session, pages = int(fields[3]), int(fields[21])
+            found[session] = found.get(session, 0) + pages * os.sysconf("SC_PAGE_SIZE")
+    return found
+
+
 def bytes_in_words(count: int) -> str:
     """Return a number of bytes as people write it: 1.25 GB."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):

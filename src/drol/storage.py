@@ -5,6 +5,7 @@ import errno
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,9 @@ def describe_fault(error: OSError) -> str:
     if error.errno not in ADVICE or error.filename is None:
         return str(error)
     return f"{error.filename} cannot be written ({error.strerror}); {ADVICE[error.errno]}"
+
+
+LOCK_ATTEMPTS, LOCK_SECONDS = 5, 0.02  # a lock that somebody only looks at, by `is_held`, is free again at once
 
 
 def write_synced(path: Path, data: bytes) -> None:
@@ -119,14 +123,33 @@ def exclusive(path: Path, refusal: str | None) -> Iterator[int]:
     """
     access = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
     descriptor = os.open(path, access | os.O_NOFOLLOW, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX if refusal is None else fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        if refusal is None:
-            raise
-        raise InputError(refusal) from error
+    for attempt in range(LOCK_ATTEMPTS):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if refusal is None else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except OSError as error:
+            if refusal is None or attempt == LOCK_ATTEMPTS - 1:
+                os.close(descriptor)
+                if refusal is None:
+                    raise
+                raise InputError(refusal) from error
+            time.sleep(LOCK_SECONDS)
     try:
         yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def is_held(path: Path) -> bool:
+    """Return whether a process holds a lock file. To look changes nothing, and makes nobody who wants it give up."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:  # nobody made it
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except OSError:
+        return True
     finally:
         os.close(descriptor)

@@ -40,6 +40,19 @@ def steps(rows):
     return [row.step for row in rows]
 
 
+def test_the_scores_of_a_step_are_found_from_the_end(directory):
+    directory.log_evaluation(EvaluationRow(10, 7, 3.0))
+    directory.log_evaluation(EvaluationRow(15, 0))
+    assert directory.scores_at(10, 2) == {0: 1.0, 7: 3.0}
+    assert directory.scores_at(10, 1) == {7: 3.0}
+    assert directory.scores_at(15, 2) == {0: None}
+    assert directory.scores_at(11, 2) == {}
+    with (directory.path / "evaluations.jsonl").open("a") as file:
+        file.write("broken\n")
+    with pytest.raises(InputError, match="has a line that is no evaluation"):
+        directory.scores_at(15, 2)
+
+
 def test_what_is_written_is_read_back(directory):
     assert directory.exists
     assert directory.read_config() == {"format": 1, **CONTENT}

@@ -7,7 +7,10 @@ import re
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
+from drol.cli import IMPORTED
 from drol.errors import InputError
+from drol.queue import EXECUTORS, RETRIES, make_executor
+from drol.queue.jobs import Executor
 
 
 class Parser(argparse.ArgumentParser):
@@ -86,3 +89,27 @@ def given(parsed: argparse.Namespace, fields: Iterable[dataclasses.Field]) -> di
         for field in fields
         if field.name in values
     }
+
+
+def add_executor_flags(parser: Parser) -> None:
+    """Add the flags of commands that do many runs."""
+    names = ", ".join(EXECUTORS)
+    parser.add_argument("--executor", default="local", metavar="NAME", help=f"what does the runs: {names}")
+    parser.add_argument(
+        "--processes",
+        type=whole_number,
+        metavar="N",
+        help="runs at once, each on its cores, if memory allows (default: one a core)",
+    )
+    parser.add_argument(
+        "--retries",
+        type=whole_number,
+        default=RETRIES,
+        metavar="N",
+        help=f"how often a run that fails is tried again (default: {RETRIES})",
+    )
+
+
+def executor_from(parsed: argparse.Namespace) -> tuple[Executor, tuple[str, ...]]:
+    """Return the executor that a command line asks for, and the modules that its runs import as this command did."""
+    return make_executor(parsed.executor, parsed.processes, parsed.retries), tuple(IMPORTED)

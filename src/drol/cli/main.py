@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 import drol
+from drol.cli import IMPORTED
 from drol.errors import InputError, plain, unknown_name
 from drol.storage import describe_fault
 
@@ -26,6 +27,7 @@ COMMANDS: Commands = {
     "serve": ("drol.cli.serve", "answer HTTP requests with the actions of an exported policy"),
     "algorithms": ("drol.cli.algorithms", "list the algorithms; show one with its settings for each task"),
     "bench": ("drol.cli.bench", "how fast every method is on this machine, and against other code"),
+    "sweep": ("drol.cli.sweep", "many runs from one file: grids, draws, successive halving; done, watched, compared"),
     "compare": ("drol.cli.compare", "runs against each other: curves, means, intervals, better or worse"),
     "results": ("drol.cli.results", "results of runs in one file: export, merge, check"),
     "paper": ("drol.cli.paper", "the paper's tables, figures and propositions, computed"),
@@ -179,6 +181,7 @@ def import_modules(arguments: list[str]) -> list[str]:
         except Exception as error:
             words = " ".join(str(error).split())
             raise InputError(f"--import {name} raised {type(error).__name__}: {words}") from error
+        IMPORTED.append(name)
     return rest
 
 

@@ -102,6 +102,23 @@ class RunDirectory:
     def read_evaluations(self) -> Rows[EvaluationRow]:
         return read_rows(self.path / EVALUATIONS, EvaluationRow)
 
+    def scores_at(self, step: int, seeds: int) -> dict[int, float | None]:
+        """Return the score of each evaluated seed after a step; None where there is no environment.
+
+        Rows are read from the last one on until so many seeds are found: thousands of runs are asked for this.
+        """
+        path, found = self.path / EVALUATIONS, {}
+        for text in reversed(path.read_text().split("\n")[:-1] if path.is_file() else []):
+            try:
+                row = json.loads(text)
+                if row["step"] == step:
+                    found[row["seed"]] = row.get("score")
+            except (ValueError, KeyError, TypeError) as error:
+                raise InputError(f"{path} has a line that is no evaluation ({error}); remove that line") from error
+            if len(found) == seeds:
+                break
+        return found
+
     def log_online_episode(self, row: OnlineEpisodeRow) -> None:
         append_row(self.path / ONLINE_EPISODES, row)
 

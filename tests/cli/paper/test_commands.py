@@ -10,7 +10,7 @@ from drol.cli.main import main
 from drol.experiments.results.files import write_results
 from drol.paper import mechanism
 from drol.paper.reproduce import cost
-from drol.paper.reproduce.execute import LocalExecutor
+from drol.queue.local import LocalExecutor
 from drol.runs import config as configuration
 
 CUBE = "cube-single-play-singletask-task2-v0"

@@ -1,9 +1,10 @@
 import pytest
 
+from drol.paper.planned import PlannedRun
 from drol.paper.reproduce import cost as costing
 from drol.paper.reproduce.cost import operations_of, remaining_cost
-from drol.paper.reproduce.execute import append_timing
-from drol.paper.reproduce.plan import PlannedRun, make_plan
+from drol.paper.reproduce.plan import make_plan
+from drol.queue.jobs import Timing, append_timing
 
 CUBE = "cube-single-play-singletask-task2-v0"
 
@@ -19,7 +20,7 @@ def test_updates_and_published_times_give_gpu_hours(tmp_path, monkeypatch):
 
 def test_finished_runs_give_core_hours(tmp_path):
     plan = make_plan("table1", "small", tasks=CUBE, methods=["fql"], seeds=1, root=tmp_path)
-    append_timing(tmp_path, plan.runs[0], 7_000, 360.0)
+    append_timing(tmp_path, Timing("small", CUBE, "fql", None, 1, 7_000, 360.0))
     cost = remaining_cost(plan)
     assert cost.core_hours == pytest.approx(1.0)
     assert "1 finished runs here" in cost.how

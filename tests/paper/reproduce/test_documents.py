@@ -9,7 +9,7 @@ from drol.experiments.results.files import read_results
 from drol.experiments.results.merge import check_results
 from drol.paper.mechanism import read_mechanism
 from drol.paper.reproduce import status, summary
-from drol.paper.reproduce.execute import read_timings
+from drol.queue.jobs import read_timings
 
 PROJECT = Path(__file__).parents[3]
 RESULTS = PROJECT / "results"

@@ -1,16 +1,8 @@
-import os
-import signal
-import threading
-import time
-
-import pytest
-
-from drol.errors import InputError
-from drol.paper.reproduce import execute as executing
-from drol.paper.reproduce.execute import Finished, Job, LocalExecutor, execute, execute_all, read_timings
+from drol.paper.execute_runs import execute_runs
+from drol.paper.planned import PlannedRun, State
+from drol.paper.reproduce.execute import execute, execute_all
 from drol.paper.reproduce.plan import make_plan
-
-VERSION = ("--version",)
+from drol.queue.jobs import Finished, read_timings
 
 
 class Recorder:
@@ -19,15 +11,10 @@ class Recorder:
     def __init__(self, code=0):
         self.code, self.jobs = code, []
 
-    def execute(self, jobs, on_finished):
-        self.jobs += jobs
+    def execute(self, jobs, on_finished, keep_going=None):
         for job in jobs:
+            self.jobs.append(job)
             on_finished(Finished(job.name, self.code, 1.0, job.log))
-
-
-@pytest.fixture
-def quick(monkeypatch):
-    monkeypatch.setattr(executing, "POLL_SECONDS", 0.01)
 
 
 def test_only_what_is_missing_is_handed_over(tmp_path):
@@ -61,51 +48,19 @@ def test_a_failure_ends_after_the_plan_it_is_in(tmp_path):
     assert len(ended) == 2
 
 
-def test_commands_run_one_after_another_until_one_fails(tmp_path, quick):
-    ended = []
-    jobs = [
-        Job("good", (VERSION, VERSION), tmp_path / "logs" / "good.log"),
-        Job("bad", (("no-such-command",), VERSION), tmp_path / "logs" / "bad.log"),
-    ]
-    LocalExecutor(2).execute(jobs, ended.append)
-    assert {each.name: each.code for each in ended} == {"good": 0, "bad": 2}
-    assert (tmp_path / "logs" / "good.log").read_text().count("drol ") == 2
-    assert "unknown command" in (tmp_path / "logs" / "bad.log").read_text()
-    assert "drol 0" not in (tmp_path / "logs" / "bad.log").read_text()
+def test_how_long_a_run_took_is_kept_if_it_trained(tmp_path, monkeypatch):
+    plan = make_plan("fig4", "smoke", seeds=1, root=tmp_path)
+    execute(plan, Recorder())
+    assert not read_timings(tmp_path)
+    before = plan.states()
+    monkeypatch.setattr(PlannedRun, "state", lambda *_: State(60, 60, False, True))
+    execute_runs(before, tmp_path, Recorder())
+    first = read_timings(tmp_path)[0]
+    assert (first.method, first.candidates, first.updates, first.seconds) == ("drol", 1, 60, 1.0)
+    assert first.run == plan.runs[0].name
 
 
-def test_a_signal_stops_what_runs_and_starts_nothing_more(tmp_path, quick, monkeypatch):
-    started, stopped = [], []
-
-    class Endless:
-        def __init__(self, job, cores):
-            started.append((job.name, cores))
-            self.cores = cores
-
-        def poll(self):
-            return False
-
-        def stop(self):
-            stopped.append(True)
-
-        def wait(self):
-            pass
-
-    monkeypatch.setattr(executing, "Running", Endless)
-    threading.Thread(target=lambda: (time.sleep(0.2), os.kill(os.getpid(), signal.SIGTERM))).start()
-    with pytest.raises(KeyboardInterrupt):
-        LocalExecutor(1).execute([Job("a", (VERSION,), tmp_path), Job("b", (VERSION,), tmp_path)], print)
-    assert [name for name, _ in started] == ["a"]
-    assert stopped == [True]
-
-
-def test_timings_of_runs_are_kept(tmp_path):
-    run = make_plan("fig4", "smoke", seeds=1, root=tmp_path).runs[0]
-    executing.append_timing(tmp_path, run, 60, 3.14159)
-    executing.append_timing(tmp_path, run, 0, 1.0)  # nothing was trained
-    assert [(each.method, each.candidates, each.updates, each.seconds) for each in read_timings(tmp_path)] == [
-        ("drol", 1, 60, 3.1)
-    ]
-    (tmp_path / executing.TIMINGS).write_text("broken\n")
-    with pytest.raises(InputError, match="has a line that is no timing"):
-        read_timings(tmp_path)
+def test_modules_of_the_user_are_imported_by_every_command(tmp_path):
+    plan, recorder = make_plan("fig4", "smoke", seeds=1, root=tmp_path), Recorder()
+    execute(plan, recorder, imports=["mine"])
+    assert {command[-2:] for job in recorder.jobs for command in job.commands} == {("--import", "mine")}

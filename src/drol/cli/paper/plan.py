@@ -37,7 +37,7 @@ def run(arguments: list[str]) -> int:
 
 def print_states(plan: Plan) -> None:
     """Print a line for each task and method: its seeds and how far they are."""
-    rows = [(each.task, each.name.split("/")[2], each.seeds, state) for each, state in plan.states()]
+    rows = [(each.task, each.label, each.seeds, state) for each, state in plan.states()]
     width = max(len(task) for task, *_ in rows)
     for (task, label), group in groupby(sorted(rows, key=lambda row: row[:2]), key=lambda row: row[:2]):
         group = list(group)

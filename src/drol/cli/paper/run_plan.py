@@ -2,9 +2,9 @@
 
 import sys
 
-from drol.cli.flags import Parser, whole_number
+from drol.cli.flags import Parser, add_executor_flags, executor_from
 from drol.cli.paper.flags import add_plan_flags, plan_from
-from drol.paper.reproduce.execute import LocalExecutor, execute_all
+from drol.paper.reproduce.execute import execute_all
 from drol.progress import Progress
 
 EPILOG = """examples:
@@ -18,15 +18,14 @@ Ctrl-C saves what is under way. A run that fails does not stop the others; the s
 def run(arguments: list[str]) -> int:
     parser = Parser("paper run", "Do the runs that a table or figure still lacks, on this machine.", EPILOG)
     add_plan_flags(parser)
-    parser.add_argument(
-        "--processes", type=whole_number, metavar="N", help="runs at once, each on its cores (default: one a core)"
-    )
+    add_executor_flags(parser)
     parsed = parser.parse(arguments)
+    executor, imports = executor_from(parsed)
     with Progress("paper", "updates") as progress:
-        plan, ended = execute_all(lambda: plan_from(parsed), LocalExecutor(parsed.processes), progress.show)
+        plan, ended = execute_all(lambda: plan_from(parsed), executor, progress.show, imports)
     for each in ended:
         if each.code:
-            print(f"drol: {each.name} failed with exit code {each.code}, see {each.log}", file=sys.stderr)
+            print(f"drol: {each.name} failed, {each.reason}; all of it is in {each.log}", file=sys.stderr)
     left = len(plan.unfinished())
     print(f"{len(plan.runs) - left} of {len(plan.runs)} runs done, in {plan.root / plan.scale}")
     for note in plan.notes:

@@ -6,8 +6,8 @@ from drol.cli.flags import Parser
 from drol.cli.paper.flags import add_result_flags, results_from
 from drol.errors import InputError
 from drol.experiments.documents import fill_document
-from drol.paper.reproduce.execute import read_timings
 from drol.paper.reproduce.status import COMMAND, status_tables
+from drol.queue.jobs import read_timings
 
 EPILOG = """examples:
   drol paper status --scale small

@@ -11,10 +11,11 @@ from drol.algorithms import Algorithm
 from drol.experiments.bench.operations import update_operations
 from drol.experiments.bench.timers import PRODUCT_OPERATIONS, matmul_timer, random_dataset
 from drol.machine import available_cores
+from drol.paper.planned import PlannedRun
 from drol.paper.published_times import TRAINING_STEP
-from drol.paper.reproduce.execute import read_timings
 from drol.paper.reproduce.experiments import DEFAULT_K
-from drol.paper.reproduce.plan import Plan, PlannedRun
+from drol.paper.reproduce.plan import Plan
+from drol.queue.jobs import read_timings
 from drol.tasks import find_source
 
 REACHED = 0.65  # share of the rate of a large matrix product that updates of the paper's size reach, results/bench.json

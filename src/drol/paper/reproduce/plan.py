@@ -1,114 +1,21 @@
 """The runs that a table or figure of the paper needs, and which of them are done."""
 
 import fnmatch
-import functools
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from drol.errors import InputError, unknown_name
-from drol.experiments.results.collect import changed_settings, collect_results
-from drol.experiments.results.result import Result, settings_id
-from drol.paper.presets import GROUP_OF_TASK, settings
+from drol.experiments.results.collect import collect_results
+from drol.experiments.results.result import Result
+from drol.paper.planned import Evaluated, PlannedRun, State
+from drol.paper.presets import GROUP_OF_TASK
 from drol.paper.reproduce.experiments import COLUMNS, TUNED, Block, blocks_of, ladder_of
 from drol.paper.reproduce.scores import choosing_tasks, chosen_candidates
-from drol.runs.config import RunConfig
-from drol.runs.directory import EVALUATIONS, LOCK, RunDirectory
-from drol.runs.run import Run
-from drol.storage import exclusive
+from drol.runs.directory import EVALUATIONS
 
 ROOT = Path("runs/paper")  # where the runs of a reproduction are kept
-Evaluated = frozenset[tuple]  # evaluations at the end of a training: task, method, settings, actions drawn, seed
-
-
-@dataclass(frozen=True)
-class PlannedRun:
-    """One run of a reproduction: a method on a task with some seeds, trained in one process."""
-
-    scale: str
-    task: str
-    method: str
-    seeds: tuple[int, ...]
-    changes: Mapping[str, Any] = field(default_factory=dict)  # of what the scale's preset says
-    best_of: tuple[int, ...] = ()  # how else the last policy is evaluated
-
-    @property
-    def name(self) -> str:
-        """Return the folder of the run below the root: the same run has the same name in every plan."""
-        label = self.method + "".join(f"-k{value}" for name, value in self.changes.items() if name == "num_candidates")
-        label += "".join(f"-{name}-{value}" for name, value in self.changes.items() if name != "num_candidates")
-        return f"{self.scale}/{self.task}/{label}/seed-{'-'.join(map(str, self.seeds))}"
-
-    @functools.cached_property
-    def config(self) -> RunConfig:
-        return settings(self.task, self.method, self.scale, seeds=self.seeds, **self.changes)
-
-    def commands(self, root: Path) -> list[list[str]]:
-        """Return the arguments of `drol` that make the run; each of them may be given again."""
-        flags = [word for name, value in self.changes.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-        train = ["train", self.task, "--algorithm", self.method, "--preset", self.scale, *flags, "--seeds"]
-        out = str(root / self.name)
-        evaluations = [["evaluate", out, "--best-of", str(count)] for count in self.missing_best_of(root)]
-        return [[*train, *map(str, self.seeds), "--out", out], *evaluations]
-
-    def state(self, root: Path, elsewhere: Evaluated = frozenset()) -> "State":
-        """Return how far the run is; one whose results are known from elsewhere is done."""
-        if self.evaluations() <= elsewhere:
-            return State(self.config.total_steps, self.config.total_steps, False, True)
-        directory = RunDirectory(root / self.name)
-        if not directory.exists:
-            return State(0, self.config.total_steps, False)
-        step = Run(directory, self.config).step
-        evaluated = {row.seed for row in directory.read_evaluations() if row.step == self.config.total_steps}
-        done = step >= self.config.total_steps and evaluated >= {*self.seeds}
-        return State(step, self.config.total_steps, is_locked(directory), done and not self.missing_best_of(root))
-
-    def evaluations(self) -> Evaluated:
-        """Return the evaluations that the run ends with."""
-        config = self.config
-        identity = settings_id(changed_settings(config, {}, config.steps))
-        drawn = (config.algorithm.default_best_of, *self.best_of)
-        return frozenset((self.task, self.method, identity, count, seed) for count in drawn for seed in self.seeds)
-
-    def missing_best_of(self, root: Path) -> list[int]:
-        """Return which of the evaluations after training are missing."""
-        directory = RunDirectory(root / self.name)
-        rows = directory.read_extra_evaluations() if directory.exists else []
-        last = self.config.total_steps
-        found = {(row.best_of, row.seed) for row in rows if row.step == last and not row.acting}
-        return [count for count in self.best_of if not found >= {(count, seed) for seed in self.seeds}]
-
-
-@dataclass(frozen=True)
-class State:
-    """How far a run is."""
-
-    step: int
-    steps: int
-    running: bool
-    done: bool = False
-
-    def __str__(self) -> str:
-        if self.done:
-            return "done"
-        if self.running:
-            return f"running, {self.step:,} of {self.steps:,}"
-        if self.step >= self.steps:
-            return "trained, evaluations missing"
-        return f"stopped at {self.step:,}" if self.step else "missing"
-
-
-def is_locked(directory: RunDirectory) -> bool:
-    """Return whether a process trains in a folder now."""
-    if not (directory.path / LOCK).is_file():
-        return False
-    try:
-        with exclusive(directory.path / LOCK, "busy"):
-            return False
-    except InputError:
-        return True
 
 
 @dataclass(frozen=True)

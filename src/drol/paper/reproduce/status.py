@@ -5,10 +5,11 @@ from pathlib import Path
 
 from drol.experiments.results.result import Result
 from drol.paper.argument.tables import markdown
+from drol.paper.planned import PlannedRun
 from drol.paper.reproduce.cost import gpu_hours
-from drol.paper.reproduce.execute import Timing
 from drol.paper.reproduce.experiments import COLUMNS, EXPERIMENTS, TUNED
-from drol.paper.reproduce.plan import Plan, PlannedRun, make_plan
+from drol.paper.reproduce.plan import Plan, make_plan
+from drol.queue.jobs import Timing
 
 COMMAND = "drol paper status"
 WHAT = {
@@ -66,7 +67,7 @@ def runs_table(finished: set[tuple]) -> str:
     for name in ("table1", "fig4"):
         for run in planned(name, "small").runs:
             for seed in run.seeds:
-                done = counts.setdefault((run.task, run.name.split("/")[2]), [0, 0])
+                done = counts.setdefault((run.task, run.label), [0, 0])
                 done[1] = max(done[1], seed + 1)
     for task, label in counts:
         counts[task, label][0] = sum(each[:2] == (task, label) for each in finished)
@@ -84,4 +85,4 @@ def key(row: Result) -> tuple[str, str, int]:
 
 
 def run_key(run: PlannedRun, seed: int) -> tuple[str, str, int]:
-    return run.task, run.name.split("/")[2], seed
+    return run.task, run.label, seed

@@ -1,0 +1,16 @@
+"""`drol sweep new`."""
+
+from pathlib import Path
+
+from drol.cli.flags import Parser
+from drol.sweeps.file import write_example
+
+
+def run(arguments: list[str]) -> int:
+    parser = Parser("sweep new", "Write a sweep to begin with, with comments; it runs as it is.")
+    parser.add_argument(
+        "file", nargs="?", type=Path, default=Path("sweep.toml"), metavar="FILE", help="default: sweep.toml"
+    )
+    path = write_example(parser.parse(arguments).file)
+    print(f"wrote {path}; change it, then: drol sweep run {path}")
+    return 0

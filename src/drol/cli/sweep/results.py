@@ -1,0 +1,30 @@
+"""`drol sweep results`."""
+
+from pathlib import Path
+
+from drol.cli.flags import Parser
+from drol.cli.results.export import report_skipped
+from drol.experiments.compare.tables import text_of
+from drol.experiments.results.files import check_destination, write_results
+from drol.sweeps.file import read_sweep
+from drol.sweeps.status import best_table, sweep_results, sweep_status
+
+EPILOG = """examples:
+  drol sweep results sweep.toml                      each choice with its mean and interval, the best ones first
+  drol sweep results sweep.toml --out results.csv    every evaluation, for `drol compare` and `drol results`"""
+
+
+def run(arguments: list[str]) -> int:
+    parser = Parser("sweep results", "Print or write the results of a sweep's runs.", EPILOG)
+    parser.add_argument("file", type=Path, metavar="FILE", help="the sweep")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="the file to write (.csv, .parquet)")
+    parsed = parser.parse(arguments)
+    sweep = read_sweep(parsed.file)
+    if parsed.out is None:
+        print(text_of(best_table(sweep_status(sweep))))
+        return 0
+    check_destination(parsed.out)
+    results = sweep_results(sweep)
+    write_results(results, parsed.out)
+    print(f"wrote {len(results)} results to {parsed.out}")
+    return report_skipped(results)

@@ -1,0 +1,42 @@
+"""`drol sweep run`."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from drol.cli.flags import Parser, add_executor_flags, executor_from
+from drol.progress import Progress
+from drol.sweeps.execute import run_sweep, was_stopped
+from drol.sweeps.file import read_sweep
+from drol.sweeps.status import sweep_status, text_status
+
+EPILOG = """examples:
+  drol sweep run sweep.toml                     one run a core; the same command again goes on
+  drol sweep run sweep.toml --processes 1       one run at a time, on all cores
+  drol sweep run sweep.toml --retries 3
+
+Ctrl-C, or `drol sweep stop` elsewhere, saves what is under way. A run that fails does not stop the others and is left
+alone until `drol sweep retry`; the exit code is then 1."""
+
+
+def run(arguments: list[str]) -> int:
+    return do(arguments, Parser("sweep run", "Do the runs that a sweep still lacks.", EPILOG), again=False)
+
+
+def do(arguments: list[str], parser: Parser, again: bool) -> int:
+    """Run a sweep and print what came of it; return 1 if a run failed or the sweep was stopped."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="the sweep; `drol sweep new` writes one")
+    add_executor_flags(parser)
+    parsed: argparse.Namespace = parser.parse(arguments)
+    sweep = read_sweep(parsed.file)
+    executor, imports = executor_from(parsed)
+    with Progress("sweep", "updates") as progress:
+        run_sweep(sweep, executor, progress.show, imports, again)
+    status = sweep_status(sweep)
+    print(text_status(status))
+    if was_stopped(sweep):
+        print("drol: stopped; the same command goes on", file=sys.stderr)
+        return 1
+    if status.those("waiting") and not status.those("failed"):
+        print("drol: note: the budget is spent; what waits needs a larger one", file=sys.stderr)
+    return 1 if status.those("failed") else 0

@@ -1,0 +1,39 @@
+"""`drol sweep status`."""
+
+import importlib.util
+from pathlib import Path
+
+from drol.cli.flags import Parser
+from drol.errors import InputError
+from drol.sweeps.file import read_sweep
+from drol.sweeps.status import sweep_status, text_status
+
+EPILOG = """examples:
+  drol sweep status sweep.toml
+  drol sweep status sweep.toml --page sweep.html     the table, learning curves, the effect of each hyperparameter"""
+
+
+def run(arguments: list[str]) -> int:
+    parser = Parser("sweep status", "Say how far a sweep is: done, running, failed, best so far.", EPILOG)
+    parser.add_argument("file", type=Path, metavar="FILE", help="the sweep")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write a page (.html)")
+    parsed = parser.parse(arguments)
+    if parsed.page:
+        check_page(parsed.page)
+    status = sweep_status(read_sweep(parsed.file))
+    print(text_status(status))
+    if parsed.page:
+        from drol.sweeps.page import write_sweep_page  # here, because a status needs no matplotlib
+
+        print(f"wrote {write_sweep_page(status, parsed.page)}")
+    return 1 if status.those("failed") else 0
+
+
+def check_page(path: Path) -> None:
+    """Refuse a page that cannot be written, before anything is read."""
+    if path.suffix != ".html":
+        raise InputError(f"the page is {path}; its name must end in .html")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"cannot write {path}: there is no folder {path.absolute().parent}")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise InputError("pages need matplotlib; install it with: pip install 'drol[report]'")

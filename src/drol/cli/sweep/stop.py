@@ -1,0 +1,18 @@
+"""`drol sweep stop`."""
+
+from pathlib import Path
+
+from drol.cli.flags import Parser
+from drol.sweeps.execute import stop_sweep
+from drol.sweeps.file import read_sweep
+
+
+def run(arguments: list[str]) -> int:
+    parser = Parser(
+        "sweep stop", "Let the runs of a sweep that runs elsewhere save and stop, and wait until they have."
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="the sweep")
+    parsed = parser.parse(arguments)
+    stop_sweep(read_sweep(parsed.file))
+    print(f"stopped; `drol sweep run {parsed.file}` goes on")
+    return 0

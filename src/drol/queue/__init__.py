@@ -1,0 +1,25 @@
+"""Queues of runs: jobs, the schedule that hands them out, and the executors that do them."""
+
+from drol.errors import InputError, unknown_name
+from drol.queue.jobs import Executor
+from drol.queue.local import LocalExecutor
+
+EXECUTORS = ("local",)
+RETRIES = 1  # how often a job that failed is tried again
+
+
+def make_executor(name: str = "local", processes: int | None = None, retries: int = RETRIES) -> Executor:
+    """Return an executor by its name.
+
+    Args:
+        name: "local" for processes of this machine.
+        processes: Jobs at once; one for each core if None.
+        retries: How often a job that failed is tried again.
+    """
+    if name not in EXECUTORS:
+        raise unknown_name("executor", name, EXECUTORS)
+    if processes is not None and processes < 1:
+        raise InputError(f"processes is {processes}; it must be at least 1")
+    if retries < 0:
+        raise InputError(f"retries is {retries}; it must be at least 0")
+    return LocalExecutor(processes, retries)

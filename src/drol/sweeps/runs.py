@@ -1,0 +1,144 @@
+"""The runs of a sweep: all of them or, of successive halving, those that came through, rung by rung."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from drol.errors import InputError
+from drol.paper.planned import PlannedRun, State, shown
+from drol.sweeps.failures import read_failures
+from drol.sweeps.metrics import metric_at
+from drol.sweeps.search import choices
+from drol.sweeps.sweep import Sweep
+
+Choice = tuple[str, str, str]  # task, method and label: what runs of different seeds share
+
+
+@dataclass(frozen=True)
+class SweptRun:
+    """A run of a sweep and what is known of it now."""
+
+    run: PlannedRun  # with the steps that it is to have, by now
+    state: State
+    choice: dict[str, object]  # the values of the parameters
+    rung: int = 0
+    dropped: bool = False  # others were better
+    failure: str | None = None
+    value: float | None = None  # of the metric on the highest rung that it finished, the mean over seeds
+    compared_at: int = 0  # the steps of that rung
+
+    @property
+    def ended(self) -> bool:
+        return self.state.done or self.failure is not None
+
+    @property
+    def key(self) -> Choice:
+        return self.run.task, self.run.method, self.run.label
+
+    @property
+    def words(self) -> str:
+        """The method and the values of its parameters."""
+        return " ".join([self.run.method, *(f"{name}={shown(value)}" for name, value in self.choice.items())])
+
+
+def planned_runs(sweep: Sweep) -> list[tuple[PlannedRun, dict[str, object]]]:
+    """Return all runs of a sweep with the values of its parameters: one seed of everything, then the next."""
+    groups = [
+        sweep.seeds[first : first + sweep.seeds_per_run] for first in range(0, len(sweep.seeds), sweep.seeds_per_run)
+    ]
+    chosen = {method: list(choices(sweep, method)) for method in sweep.methods}
+    found: dict[str, tuple[PlannedRun, dict[str, object]]] = {}
+    for seeds in groups:
+        for task in sweep.task_names:
+            for method in sweep.methods:
+                for choice in chosen[method]:
+                    run = PlannedRun(sweep.preset, task, method, seeds, {**sweep.settings, **choice})
+                    known, _ = found.setdefault(run.name, (run, choice))
+                    if known is not run and known.config != run.config:
+                        raise InputError(f"two runs with different settings would share the folder {run.name}")
+    check_rungs(sweep, [run for run, _ in found.values()])
+    return list(found.values())
+
+
+def check_rungs(sweep: Sweep, runs: Iterable[PlannedRun]) -> None:
+    """Refuse rungs at which a run that is cut and goes on would not be bit for bit the one that was not cut."""
+    for config in {id(run.settings): run.settings for run in runs}.values() if sweep.search.at else ():
+        if config.online_steps:
+            raise InputError("successive halving is for offline training; leave online_steps out")
+        for step in sweep.search.at:
+            if step >= config.steps:
+                raise InputError(f"search.at has {step}; it must be below the {config.steps:,} steps of the runs")
+            for name in ("evaluation_interval", "log_interval"):
+                if step % getattr(config, name):
+                    raise InputError(
+                        f"search.at has {step}; it must be a multiple of {name}, which is {getattr(config, name)}"
+                    )
+
+
+def swept_runs(sweep: Sweep) -> list[SweptRun]:
+    """Return all runs of a sweep and how far each is; it follows from the folders of the runs alone."""
+    planned, failures = planned_runs(sweep), read_failures(sweep.root)
+    rungs = (*sweep.search.at, None)
+    found: dict[str, SweptRun] = {}
+    current = planned
+    for number, steps in enumerate(rungs):
+        here = [look_at(sweep, run, choice, number, steps, failures) for run, choice in current]
+        here = [each if each.value is not None else with_value_of(each, found.get(each.run.name)) for each in here]
+        found |= {each.run.name: each for each in here}
+        if steps is None or not all(each.ended for each in here):
+            break
+        best = survivors(sweep, here)
+        found |= {each.run.name: replace(each, dropped=True) for each in here if each.key not in best}
+        current = [(run, choice) for run, choice in current if found[run.name].key in best]
+    return list(found.values())
+
+
+def look_at(
+    sweep: Sweep,
+    run: PlannedRun,
+    choice: dict[str, object],
+    rung: int,
+    steps: int | None,
+    failures: Mapping[str, str],
+) -> SweptRun:
+    """Return what is known of a run on a rung."""
+    if steps is not None:
+        run = PlannedRun(run.preset, run.task, run.method, run.seeds, {**run.changes, "steps": steps})
+    state = run.state(sweep.root)
+    value = None
+    if state.done and sweep.search.metric == "score":  # its file was read already
+        value = sum(state.scores) / len(state.scores) if state.scores else None
+    elif state.done:
+        value = metric_at(sweep.root / run.name, sweep.search.metric, run.steps)
+    failure = None if state.done or state.running else failures.get(run.name)
+    return SweptRun(run, state, choice, rung, False, failure, value, run.steps)
+
+
+def with_value_of(each: SweptRun, before: SweptRun | None) -> SweptRun:
+    """Return a run that has not finished its rung with what it had on the one before."""
+    return each if before is None else replace(each, value=before.value, compared_at=before.compared_at)
+
+
+def survivors(sweep: Sweep, runs: Sequence[SweptRun]) -> set[Choice]:
+    """Return the choices that go on from a rung: the best share for each task and method, by the mean over seeds.
+
+    All runs of the rung have ended, so that this does not depend on which ended first. A choice with a run that
+    failed, or without the metric, does not go on.
+    """
+    values: dict[Choice, list[float | None]] = defaultdict(list)
+    for each in runs:
+        values[each.key].append(each.value if each.failure is None else None)
+    ranked: dict[tuple[str, str], list[tuple[float, Choice]]] = defaultdict(list)
+    counts: dict[tuple[str, str], int] = defaultdict(int)
+    sign = 1 if sweep.search.goal == "highest" else -1
+    for key, found in values.items():
+        counts[key[:2]] += 1
+        known = [value for value in found if value is not None]
+        if len(known) == len(found):
+            ranked[key[:2]].append((-sign * sum(known) / len(known), key))
+    best = set()
+    for group, entries in ranked.items():
+        count = math.ceil(sweep.search.keep * counts[group] - 1e-9)
+        best |= {key for _, key in sorted(entries, key=lambda entry: entry[0])[:count]}  # of equals, the first
+    return best
