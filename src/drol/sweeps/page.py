@@ -96,7 +96,15 @@ def learning_figure(status: SweepStatus) -> Figure:
                 for step, values in metric_curve(status.sweep.root / run.name, status.sweep.search.metric).items():
                     points[step].append(float(np.mean(list(values.values()))))
             steps = sorted(points)
-            panel.plot(steps, [np.mean(points[step]) for step in steps], color=SERIES[number], lw=1.8, label=each.words)
+            panel.plot(
+                steps,
+                [np.mean(points[step]) for step in steps],
+                color=SERIES[number],
+                lw=1.8,
+                marker="o",
+                ms=3,
+                label=each.words,
+            )
             bands = [(step, *bootstrap_mean_interval(points[step])) for step in steps if len(points[step]) > 1]
             if bands:
                 panel.fill_between(*zip(*bands, strict=True), color=SERIES[number], alpha=0.13, lw=0)
