@@ -24,7 +24,7 @@ from storm.configurations import CONFIGURATIONS, Configuration
 from storm.paper_queue import QUEUE_FAULTS, QueueTrial
 from storm.processes import get_ready
 from storm.small_disk import filled, small_disk
-from storm.tally import Tally, storm_tables
+from storm.tally import Tally, add_storms, storm_tables
 from storm.tasks import DATA, write_data
 from storm.trial import EVERY_FAULT, Trial, Undisturbed, Wrong
 
@@ -32,6 +32,7 @@ COMMAND = "./run storm"
 EPILOG = """examples:
   ./run storm                                   ten minutes
   ./run storm --minutes 60 --out results/storm.json --document docs/reliability.md
+  ./run storm --minutes 30 --seed 1 --out results/storm.json --add     half an hour more, with other faults
   ./run storm --configurations 'drol*' --faults 'kill*' 'SIG*'
   ./run storm --seed 7 --first 12 --trials 1    the thirteenth run of the storm with the seed 7 again
 
@@ -58,6 +59,7 @@ def make_parser() -> flags.Parser:
         "--folder", type=Path, default=Path("runs/storm"), help="where runs are kept (default: runs/storm)"
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="a JSON file for the numbers")
+    parser.add_argument("--add", action="store_true", help="add to the numbers that the file of --out has")
     parser.add_argument("--document", type=Path, metavar="FILE", help="a Markdown file whose marked tables are made")
     return parser
 
@@ -138,10 +140,9 @@ class Storm:
     def to_dict(self) -> dict[str, Any]:
         return {
             "minutes": round(self.minutes),
-            "seed": self.parsed.seed,
+            "seeds": [self.parsed.seed],
             "date": time.strftime("%Y-%m-%d"),
             "cores": available_cores(),
-            "kills per minute": round(self.tally.kills / max(self.minutes, 0.1), 1),
             "not tried": [] if self.disk else ["a full disk, because no small one could be mounted"],
             **self.tally.to_dict(),
         }
@@ -168,6 +169,8 @@ def run(arguments: list[str]) -> int:
         with contextlib.suppress(KeyboardInterrupt):
             storm.rage()
     found = storm.to_dict()
+    if parsed.add and parsed.out and parsed.out.is_file():
+        found = add_storms(json.loads(parsed.out.read_text()), found)
     tables = storm_tables(found)
     print("\n\n".join(tables.values()))
     if parsed.out:

@@ -48,6 +48,18 @@ class Tally:
         }
 
 
+def add_storms(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Return two storms as one."""
+    both = {name: first[name] + second[name] for name in ("minutes", "seeds", "faults")}
+    runs: dict[str, dict[str, Any]] = {}
+    for each in [*first["runs"], *second["runs"]]:
+        own = runs.setdefault(each["configuration"], {**each, "runs": 0, "files compared": 0})
+        own["runs"] += each["runs"]
+        own["files compared"] += each["files compared"]
+    skipped = [words for words in first["not tried"] if words in second["not tried"]]
+    return {**second, **both, "runs": list(runs.values()), "not tried": skipped}
+
+
 def storm_tables(found: dict[str, Any]) -> dict[str, str]:
     """Return the tables of a storm in Markdown: by fault, and by configuration."""
     rows = found["faults"]
@@ -88,8 +100,10 @@ def describe(found: dict[str, Any]) -> str:
     kills = sum(row["injected"] for row in found["faults"] if row["fault"].startswith("kill"))
     rest = sum(row["injected"] for row in found["faults"]) - kills
     skipped = f" Not tried: {'; '.join(found['not tried'])}." if found["not tried"] else ""
+    rate = kills / max(found["minutes"], 1)
+    seeds = " and ".join(f"`--seed {seed}`" for seed in found["seeds"])
     return (
-        f"`./run storm --minutes {found['minutes']} --seed {found['seed']}` on {found['cores']} "
+        f"{found['minutes']} minutes of `./run storm` with {seeds} on {found['cores']} "
         f"core{'s' * (found['cores'] != 1)}, {found['date']}: {kills} kills and {rest} other faults in "
-        f"{sum(each['runs'] for each in found['runs'])} runs, {found['kills per minute']} kills a minute.{skipped}"
+        f"{sum(each['runs'] for each in found['runs'])} runs, {rate:.1f} kills a minute.{skipped}"
     )

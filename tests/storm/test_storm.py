@@ -11,7 +11,7 @@ from toys import TESTS
 
 from drol.experiments.documents import START, fill_blocks
 from storm.run_state import differences, last_step, progress, saved_steps
-from storm.tally import storm_tables
+from storm.tally import Tally, add_storms, storm_tables
 
 ROOT = TESTS.parent
 
@@ -87,3 +87,17 @@ def test_the_document_has_the_table_of_the_last_storm():
         found = json.loads(path.read_text())
         assert fill_blocks(text, "./run storm", storm_tables(found)) == text
         assert all(row["lost_more"] == row["wrong"] == 0 for row in found["faults"])
+
+
+def test_two_storms_are_told_as_one():
+    def storm(seed, wrong):
+        tally = Tally()
+        count = tally.count("kill anywhere", "bc")
+        count.injected, count.survived, count.wrong = 3, 2, wrong
+        tally.runs["bc"], tally.files["bc"] = 4, 5
+        return {"minutes": 10, "seeds": [seed], "date": "today", "cores": 1, "not tried": [], **tally.to_dict()}
+
+    tables = storm_tables(add_storms(storm(0, 0), storm(1, 1)))
+    assert "| kill anywhere | 6 | 4 | 0 | 0 | 1 |" in tables["faults"]
+    assert "| bc | 8 | 6 | 0 | 10 | 1 |" in tables["runs"]
+    assert tables["storm"].startswith("20 minutes of `./run storm` with `--seed 0` and `--seed 1` on 1 core, today: 6 ")
