@@ -28,8 +28,8 @@ def test_the_last_lines_of_a_log_say_why_on_one_line(tmp_path):
     ("arguments", "message"),
     [
         (("slum",), "unknown executor 'slum'; did you mean local"),
-        (("local", 0), "processes is 0; it must be at least 1"),
-        (("local", 1, -1), "retries is -1; it must be at least 0"),
+        (("local", 0), "processes is 0; it must be a whole number of at least 1"),
+        (("local", 1, -1), "retries is -1; it must be a whole number of at least 0"),
     ],
 )
 def test_a_mistake_is_one_line(arguments, message):

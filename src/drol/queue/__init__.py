@@ -1,6 +1,6 @@
 """Queues of runs: jobs, the schedule that hands them out, and the executors that do them."""
 
-from drol.errors import InputError, unknown_name
+from drol.errors import unknown_name
 from drol.queue.jobs import Executor
 from drol.queue.local import LocalExecutor
 
@@ -18,8 +18,4 @@ def make_executor(name: str = "local", processes: int | None = None, retries: in
     """
     if name not in EXECUTORS:
         raise unknown_name("executor", name, EXECUTORS)
-    if processes is not None and processes < 1:
-        raise InputError(f"processes is {processes}; it must be at least 1")
-    if retries < 0:
-        raise InputError(f"retries is {retries}; it must be at least 0")
     return LocalExecutor(processes, retries)
