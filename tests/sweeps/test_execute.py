@@ -18,6 +18,8 @@ from drol.sweeps.runs import planned_runs, swept_runs
 from drol.sweeps.status import best_table, kind_of, sweep_status
 from drol.sweeps.sweep import Budget, Parameter, Search
 
+MADE = {"dataset_fingerprint": "ab", "circumstances": {}}  # what else a folder says of its run
+
 
 def test_a_sweep_is_run_once_and_added_values_run_what_is_new(tmp_path):
     sweep = made_sweep(tmp_path)
@@ -149,7 +151,7 @@ def test_a_run_that_another_process_trains_is_waited_for(tmp_path, monkeypatch):
     run = swept_runs(sweep)[0].run
     directory = RunDirectory(tmp_path / run.name)
     directory.path.mkdir(parents=True)
-    directory.write_config({"run": run.config.to_dict()})
+    directory.write_config({"run": run.config.to_dict(), **MADE})
     looks = []
 
     def wait(_):
@@ -177,7 +179,7 @@ def test_a_run_that_another_process_began_first_is_no_failure(tmp_path, monkeypa
         def execute(self, jobs, on_finished, keep_going):
             for job in jobs:
                 directory.path.mkdir(parents=True)
-                directory.write_config({"run": run.config.to_dict()})
+                directory.write_config({"run": run.config.to_dict(), **MADE})
                 lock.enter_context(exclusive(directory.path / ".lock", "busy"))
                 on_finished(Finished(job.name, 2, 1.0, job.log))
 
@@ -201,7 +203,7 @@ def test_a_mistake_is_found_before_anything_starts(changes, message, tmp_path):
         directory = RunDirectory(tmp_path / run.name)
         directory.path.mkdir(parents=True)
         config = run.config.to_dict()
-        directory.write_config({"run": config | {"evaluation_seed": 5}})
+        directory.write_config({"run": config | {"evaluation_seed": 5}, **MADE})
         message = "holds another run \\(evaluation_seed was 5, now 0\\)"
     writer = Writer(sweep)
     with pytest.raises(InputError, match=message):
@@ -214,7 +216,7 @@ def test_a_run_that_went_on_past_its_evaluation_is_refused(tmp_path):
     run = swept_runs(sweep)[0].run
     directory = RunDirectory(tmp_path / run.name)
     (directory.checkpoints / f"{100:09d}").mkdir(parents=True)
-    directory.write_config({"run": run.config.to_dict() | {"steps": 100}})
+    directory.write_config({"run": run.config.to_dict() | {"steps": 100}, **MADE})
     with pytest.raises(InputError, match="was trained to step 100 and has no evaluation after 60; give steps = 100"):
         run_sweep(sweep, Writer(sweep))
 
