@@ -69,15 +69,8 @@ def load_tree(folder: Path, like: Tree, only: bool = True, finite: bool = False)
         only: Whether to refuse a checkpoint that has further arrays, too.
         finite: Whether to refuse values that are NaN or infinite.
     """
-    manifest = read_manifest(folder)
     try:
-        arrays = (folder / ARRAYS).read_bytes()
-    except OSError as error:
-        raise DamagedCheckpoint(f"{ARRAYS} cannot be read ({error.strerror})") from error
-    if hashlib.sha256(arrays).hexdigest() != manifest["sha256"]:
-        raise DamagedCheckpoint(f"{ARRAYS} does not match its checksum")
-    try:
-        leaves = safetensors.numpy.load(arrays)
+        leaves = safetensors.numpy.load(read_arrays(folder))
     except safetensors.SafetensorError as error:
         raise DamagedCheckpoint(f"{ARRAYS} cannot be read ({error})") from error
     expected = dict(named_leaves(like))
@@ -143,6 +136,18 @@ def named_leaves(tree: Any) -> list[tuple[str, Any]]:
     """Return the leaves of a tree with their paths, such as `states/actor/network/layers/0/kernel`."""
     paths, _ = jax.tree_util.tree_flatten_with_path(tree)
     return [(jax.tree_util.keystr(path, simple=True, separator="/"), leaf) for path, leaf in paths]
+
+
+def read_arrays(folder: Path) -> bytes:
+    """Return the file of the arrays of a checkpoint, which its checksum confirms."""
+    manifest = read_manifest(folder)
+    try:
+        arrays = (folder / ARRAYS).read_bytes()
+    except OSError as error:
+        raise DamagedCheckpoint(f"{ARRAYS} cannot be read ({error.strerror})") from error
+    if hashlib.sha256(arrays).hexdigest() != manifest["sha256"]:
+        raise DamagedCheckpoint(f"{ARRAYS} does not match its checksum")
+    return arrays
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

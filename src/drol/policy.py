@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from drol.algorithms import Algorithm, algorithm_name, find_algorithm
 from drol.bounds import LONGEST
-from drol.checkpoints import ARRAYS, DamagedCheckpoint, load_tree, read_metadata, save_tree
+from drol.checkpoints import DamagedCheckpoint, load_tree, read_arrays, read_metadata, save_tree
 from drol.data.actions import ActionBox
 from drol.data.standardisation import Standardisation
 from drol.errors import InputError
@@ -224,11 +224,7 @@ def read_description(folder: Path, algorithm: type[Algorithm] | None) -> Descrip
 
     A checksum tells damage, not malice. No size can be larger than the file of the arrays, so none is made that is.
     """
-    metadata = read_metadata(folder)
-    try:
-        most = (folder / ARRAYS).stat().st_size
-    except OSError as error:
-        raise DamagedCheckpoint(f"{ARRAYS} cannot be read ({error.strerror})") from error
+    metadata, most = read_metadata(folder), len(read_arrays(folder))
 
     def entry(name: str, words: str, right: Callable[[Any], bool]) -> Any:
         if not isinstance(metadata, dict) or name not in metadata:

@@ -88,6 +88,7 @@ STOPPED = """
 import signal, sys
 from drol.cli.main import main
 from drol.data.store.importing import ReadProgress
+signal.signal(int(sys.argv[1]), signal.SIG_DFL)  # the tests may run in the background, where some are ignored
 ReadProgress.show = lambda *_: signal.raise_signal(int(sys.argv[1]))
 sys.exit(main(["data", "import", "log.csv", "--out", "mine"]))
 """
