@@ -77,6 +77,8 @@ class Storm:
         wanted = chosen([*names, QueueTrial.name], parsed.configurations, "--configurations")
         self.order: list[Configuration | None] = [each for each in CONFIGURATIONS if each.name in wanted] * 2
         self.order += [None] * (QueueTrial.name in wanted)  # stands for the queue
+        added = parsed.add and parsed.out and parsed.out.is_file()
+        self.before = json.loads(parsed.out.read_text()) if added else None
         self.started = time.monotonic()
         self.end = float("inf") if parsed.trials else self.started + 60 * parsed.minutes
 
@@ -87,8 +89,16 @@ class Storm:
             if time.monotonic() > self.end:
                 break
             self.trial(index)
+            self.save()  # so that nothing is lost if the storm itself ends badly
             done = f"{self.tally.kills} kills, {self.tally.faults} faults, {self.failures} runs wrong"
             print(f"storm: {self.minutes:.1f} minutes, {done}", flush=True)
+
+    def save(self) -> dict[str, Any]:
+        """Return all numbers, those of storms before it too if that is asked for; write them to the file."""
+        found = add_storms(self.before, self.to_dict()) if self.before else self.to_dict()
+        if self.parsed.out:
+            write_whole(self.parsed.out, json.dumps(found, indent=1) + "\n")
+        return found
 
     @property
     def minutes(self) -> float:
@@ -168,13 +178,8 @@ def run(arguments: list[str]) -> int:
             signal.signal(number, signal.default_int_handler)
         with contextlib.suppress(KeyboardInterrupt):
             storm.rage()
-    found = storm.to_dict()
-    if parsed.add and parsed.out and parsed.out.is_file():
-        found = add_storms(json.loads(parsed.out.read_text()), found)
-    tables = storm_tables(found)
+    tables = storm_tables(storm.save())
     print("\n\n".join(tables.values()))
-    if parsed.out:
-        write_whole(parsed.out, json.dumps(found, indent=1) + "\n")
     if parsed.document:
         fill_document(parsed.document, COMMAND, tables)
     print(f"storm: {storm.failures} runs ended wrong")
