@@ -22,7 +22,7 @@ class Damage:
 
 def spoil_file(path: Path, dice: random.Random) -> None:
     """Flip a bit of a file, cut it, empty it or remove it."""
-    if not path.is_file():  # an earlier damage took it, so it is spoilt
+    if not path.is_file() or not path.stat().st_size:  # an earlier damage took it, so it is spoilt
         return
     content = bytearray(path.read_bytes())
     how = dice.choice(["flip", "cut", "empty", "remove"])
