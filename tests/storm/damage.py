@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from storm.run_state import saved_steps
+from storm.run_state import last_step, saved_steps
 
 
 @dataclass
@@ -120,6 +120,9 @@ def is_possible(name: str, folder: Path, whole: list[int]) -> bool:
     if name == "a line of rows damaged":
         files = [folder / "metrics.jsonl", folder / "evaluations.jsonl"]
         return all(each.is_file() and each.read_bytes().count(b"\n") > 2 and is_clean(each) for each in files)
+    newest = max(last_step(folder / "metrics.jsonl"), *saved_steps(folder / "policies"), 0)
+    if name == "checkpoints removed" and newest == 0:
+        return False  # nothing would be lost by beginning anew, so nothing is refused
     return bool(whole) and (folder / "config.json").is_file() and (folder / "policies").is_dir()
 
 
