@@ -171,6 +171,7 @@ def test_other_machines_need_a_token(start, folder):
     assert ask(server, body=body)[0] == 401
     assert ask(server, body=body, Authorization="Bearer wrong")[0] == 401
     assert ask(server, body=body, Authorization="Bearer secret")[0] == 200
+    assert ask(server, body=body, Authorization="Bearer secret", Host="192.168.1.5:8765")[0] == 200
 
 
 def test_a_port_that_is_taken_is_one_line(start, folder):

@@ -166,7 +166,7 @@ class Handler(BaseHTTPRequestHandler):
     def admitted(self) -> bool:
         """Return whether the request may be answered; answer it here if not."""
         host = self.headers.get("Host", "").rsplit(":", 1)[0].strip("[]")
-        if host not in self.server.hosts:  # a page in a browser may not reach a robot by a name of its own
+        if not self.server.token and host not in LOOPBACK:  # a page in a browser may not reach it by a name of its own
             self.refuse(421, "this is not the host that it serves")
         elif self.server.token and not hmac.compare_digest(
             self.headers.get("Authorization", "").encode(), f"Bearer {self.server.token}".encode()
@@ -218,9 +218,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, policy: Policy, host: str = "127.0.0.1", port: int = 8765, token: str | None = None):
         if host not in LOOPBACK and not token:
             raise InputError(f"{host} can be reached from other machines; give a token (${TOKEN_VARIABLE})")
-        self.hosts, self.token = {host, *LOOPBACK}, token
-        if host in ("0.0.0.0", "::"):
-            self.hosts.add(os.uname().nodename)
+        self.token = token
         self.batcher = Batcher(policy)
         try:
             super().__init__((host, port), Handler)

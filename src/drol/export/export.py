@@ -66,7 +66,7 @@ def export_policy(
     Example:
         >>> import drol
         >>> drol.export_policy("runs/demo", "bundle").differences  # doctest: +SKIP
-        {'bundle': 2.4e-07}
+        {'bundle': 9.5e-07}
     """
     run = run if isinstance(run, Run) else open_run(run)
     out = check_destination(Path(out), replace)
