@@ -151,7 +151,13 @@ def test_jobs_start_apart_until_one_has_ended(monkeypatch, endless):
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="memory of processes is read from /proc")
 def test_the_memory_of_a_job_is_measured_with_its_children():
-    own = session_memory()[os.getsid(0)]
-    block = bytearray(50_000_000)
-    block[::4096] = bytes(len(block[::4096])).replace(b"\0", b"\1")
-    assert session_memory()[os.getsid(0)] - own > 40_000_000
+    hold = "block = b'1' * 50_000_000; print(flush=True); input()"
+    job = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {hold!r}])"
+    with subprocess.Popen(
+        [sys.executable, "-c", job], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline()
+        assert 50_000_000 < session_memory()[process.pid] < 500_000_000
+        process.communicate(b"\n")
+    assert process.pid not in session_memory()
