@@ -21,7 +21,9 @@ class Visit:
 
 
 @contextmanager
-def visit(address: str, width: int = 1400, height: int = 900, scheme: Literal["light", "dark"] = "light") -> Iterator[Visit]:
+def visit(
+    address: str, width: int = 1400, height: int = 900, scheme: Literal["light", "dark"] = "light"
+) -> Iterator[Visit]:
     """Open an address (file:// or http://) in Chromium; skip the test where there is none."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine")
