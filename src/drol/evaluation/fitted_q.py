@@ -60,8 +60,8 @@ class FittedData(eqx.Module):
     index: Array  # [M], the transitions that are used
     weight: Array  # w, [critics, M]
     discounted_return: Array  # [M]
-    lowest: Array  # what a value can be
-    highest: Array
+    lowest: Array  # what a value can be at least
+    highest: Array  # what the value after each transition can be at most, [M]
     discount: Array
     start: FittedQ
 
@@ -95,7 +95,7 @@ def prepare(part: Part, discount: float, seed: int = 0, updates: int = START_UPD
         weight=jnp.asarray(draws[:, trajectories.number[index] - part.begin], jnp.float32),
         discounted_return=jnp.asarray(returns, jnp.float32),
         lowest=jnp.asarray(bounds.min(), jnp.float32),
-        highest=jnp.asarray(bounds.max(), jnp.float32),
+        highest=jnp.full(len(index), bounds.max(), jnp.float32),
         discount=jnp.asarray(discount, jnp.float32),
         start=start,
     )
@@ -147,9 +147,14 @@ def fit_returns(data: FittedData, key: Array, updates: Array | int) -> FittedQ:
     return eqx.tree_at(lambda fitted: fitted.critics, start, critics.network)
 
 
-@fast_jit()
-def fit_bellman(data: FittedData, next_action: Array, key: Array, updates: Array | int) -> FittedQ:
-    """Fit the critics to the policy by Bellman steps, from the regression on returns."""
+@fast_jit(static_argnames="pessimistic")
+def fit_bellman(
+    data: FittedData, next_action: Array, key: Array, updates: Array | int, pessimistic: bool = False
+) -> FittedQ:
+    """Fit the critics to the policy by Bellman steps, from the regression on returns.
+
+    A pessimistic fit lets all critics learn from the lowest of them.
+    """
     start = data.start
 
     def update(step: Array, carry: Any) -> Any:
@@ -157,7 +162,8 @@ def fit_bellman(data: FittedData, next_action: Array, key: Array, updates: Array
         chosen = jax.random.randint(jax.random.fold_in(key, step), (BATCH_SIZE,), 0, len(data.index))
         batch = data.dataset.take(data.index[chosen])
         target_q = eqx.tree_at(lambda fitted: fitted.critics, start, target_critics)
-        next_q = jnp.clip(target_q(batch.next_observation, next_action[chosen]), data.lowest, data.highest)
+        next_q = target_q(batch.next_observation, next_action[chosen])
+        next_q = jnp.clip(next_q.min(0) if pessimistic else next_q, data.lowest, data.highest[chosen])
         target = batch.reward + data.discount * batch.continues * next_q  # [critics, batch]
         target = (target - start.mean) / start.deviation
         observation = start.standardisation(batch.observation)

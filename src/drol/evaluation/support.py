@@ -67,7 +67,7 @@ def nearest(points: np.ndarray, queries: np.ndarray, count: int) -> np.ndarray:
     found = []
     for chunk in np.array_split(queries, -(-len(queries) // 64)):
         distance = squares - 2 * chunk @ points.T  # [chunk, points], without |query|^2, which is the same for all
-        found.append(np.argpartition(distance, count - 1, axis=-1)[:, :count])
+        found.append(np.argpartition(distance, count - 1, axis=-1)[:, :count].copy())  # a view would keep the rest
     return np.concatenate(found)
 
 
