@@ -1,0 +1,96 @@
+"""The study of docs/beyond.md: one setting for all tasks against the best of a grid over K and the cloning weight.
+
+    python benchmarks/beyond/table.py results/beyond.csv --document docs/beyond.md
+
+The file holds what `drol sweep results` wrote for the sweeps of this folder, merged by `drol results merge`. The best
+cell of the grid is chosen by its own mean, which flatters it.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from drol.experiments.compare.groups import Group, make_groups
+from drol.experiments.compare.statistics import bootstrap_interval, mean_and_deviation
+from drol.experiments.documents import fill_document
+from drol.experiments.results.files import read_results
+from drol.paper.presets import settings
+
+COMMAND = "python benchmarks/beyond/table.py"
+OURS, GRID, ORACLE = "drol-auto", "drol", "best of the grid"
+ALLOWED = 5.0  # points that ours may be below the best of the grid
+
+
+def columns_of(groups: list[Group]) -> dict[str, Group]:
+    """Return what stands beside each other for one task, by the name of its column."""
+    found = {group.rows[0].method: group for group in groups if group.rows[0].method != GRID}
+    cells = [group for group in groups if group.rows[0].method == GRID]
+    weight = settings(groups[0].task, GRID, preset="small").algorithm.to_dict()["bc_weight"]
+    for cell in cells:
+        if (cell.rows[0].setting("num_candidates"), cell.rows[0].setting("bc_weight")) == (16, weight):
+            found["DROL(16)"] = cell
+    if cells:
+        found[ORACLE] = max(cells, key=lambda cell: cell.scores.mean())
+    return found
+
+
+def words(group: Group | None, name: str) -> str:
+    """Return a cell: mean, deviation, number of seeds and, of the grid, which cell it is."""
+    if group is None:
+        return "-"
+    mean, deviation = mean_and_deviation(group.scores)
+    text = f"{mean:.0f}" + (f" ± {deviation:.0f}" if len(group.scores) > 1 else "") + f" ({len(group.scores)})"
+    row = group.rows[0]
+    return f"{text}, K {row.setting('num_candidates')}, {row.setting('bc_weight'):g}" if name == ORACLE else text
+
+
+def tables(groups: list[Group]) -> dict[str, str]:
+    """Return the document's tables."""
+    tasks = {
+        task: columns_of([each for each in groups if each.task == task]) for task in sorted({g.task for g in groups})
+    }
+    first = ["DROL(16)", ORACLE, OURS]
+    names = first + sorted({name for columns in tasks.values() for name in columns} - set(first))
+    lines = ["| task | " + " | ".join(names) + " |", "| --- " * (1 + len(names)) + "|"]
+    for task, columns in tasks.items():
+        lines.append(f"| {task} | " + " | ".join(words(columns.get(name), name) for name in names) + " |")
+    return {"scores": "\n".join(lines), "verdict": verdict(tasks)}
+
+
+def verdict(tasks: dict[str, dict[str, Group]]) -> str:
+    """Return whether ours is what the study looks for, in words."""
+    both = {task: columns for task, columns in tasks.items() if {OURS, "DROL(16)", ORACLE} <= set(columns)}
+    if not both:
+        return f"No task has runs of {OURS}, of DROL(16) and of the grid yet."
+    below = {task: float(columns[ORACLE].scores.mean() - columns[OURS].scores.mean()) for task, columns in both.items()}
+    worse = [f"{task} ({points:.0f})" for task, points in below.items() if points > ALLOWED]
+
+    def difference(ours: list, other: list) -> float:
+        return float(np.mean([np.mean(a) - np.mean(b) for a, b in zip(ours, other, strict=True)]))
+
+    pair = [[columns[name].scores for columns in both.values()] for name in (OURS, "DROL(16)")]
+    low, high = bootstrap_interval(difference, *pair)
+    seeds = min(len(columns[name].scores) for columns in both.values() for name in (OURS, "DROL(16)"))
+    return (
+        f"Over the {len(both)} tasks that have all three, {OURS} is {difference(*pair):+.1f} points from DROL(16) "
+        f"(95% interval over seeds {low:+.1f} to {high:+.1f}; at least {seeds} seeds). More than {ALLOWED:.0f} points "
+        f"below the best of the grid on: {', '.join(worse) or 'none'}."
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--document", type=Path)
+    parsed = parser.parse_args()
+    rows = [row for row in read_results(parsed.results) if row.evaluation == "training"]
+    finished = {(row.group, row.seed) for row in rows if row.step == row.steps}
+    made = tables(make_groups([row for row in rows if (row.group, row.seed) in finished]))
+    print("\n\n".join(made.values()))
+    if parsed.document:
+        fill_document(parsed.document, COMMAND, made)
+
+
+if __name__ == "__main__":
+    main()
