@@ -21,7 +21,7 @@ COMMANDS: Commands = {
     "demo": ("drol.cli.demo", "train DROL in a maze for a few minutes and make a report to look at"),
     "train": ("drol.cli.train", "train an algorithm on a task; the same command again goes on where it stopped"),
     "evaluate": ("drol.cli.evaluate", "run episodes with the policy of a run, or judge it by data alone"),
-    "report": ("drol.cli.report", "make the page of a run again"),
+    "report": ("drol.cli.report", "a page of one run or several: curves, comparison, what policies do"),
     "choose": ("drol.cli.choose", "rank checkpoints, seeds and runs, and say how far that may be trusted"),
     "export": ("drol.cli.export", "write a trained policy as files that a robot runs without jax"),
     "serve": ("drol.cli.serve", "answer HTTP requests with the actions of an exported policy"),
