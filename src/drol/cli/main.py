@@ -22,6 +22,7 @@ COMMANDS: Commands = {
     "train": ("drol.cli.train", "train an algorithm on a task; the same command again goes on where it stopped"),
     "evaluate": ("drol.cli.evaluate", "run episodes with the policy of a run, or judge it by data alone"),
     "report": ("drol.cli.report", "a page of one run or several: curves, comparison, what policies do"),
+    "watch": ("drol.cli.watch", "the same page while runs and sweeps train, in a browser"),
     "choose": ("drol.cli.choose", "rank checkpoints, seeds and runs, and say how far that may be trusted"),
     "export": ("drol.cli.export", "write a trained policy as files that a robot runs without jax"),
     "serve": ("drol.cli.serve", "answer HTTP requests with the actions of an exported policy"),
