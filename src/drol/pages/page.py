@@ -9,7 +9,7 @@ from drol.errors import InputError
 from drol.experiments.compare.compare import Comparison, compare_results
 from drol.experiments.compare.page import comparison_sections, headline_of, title_of
 from drol.experiments.report.tables import settings_table, table
-from drol.experiments.report.template import Section, asset, code_html, page_html
+from drol.experiments.report.template import Section, asset, page_html
 from drol.experiments.results.collect import results_of
 from drol.experiments.results.result import Results
 from drol.pages.actions import actions_players
@@ -33,7 +33,7 @@ MAZE_CAPTION = "Evaluation episodes of the first seed, from the same starts afte
 FILM_CAPTION = "Episodes of the newest policy that was recorded, with `drol report --video` or `drol evaluate --video`."
 ACTIONS_CAPTION = (
     "Large dots are actions that the policy draws in one state, with the same random numbers throughout the training; "
-    "small dots are actions that the data took near that state. Lines are the critic, darker where it is higher. "
+    "small dots are actions that the data took near that state. Lines are the critic, stronger where it is higher. "
 )
 CELLS_CAPTION = (
     "Of methods that route, each drawn action is a candidate with its Voronoi cell: a data action trains only the "
@@ -48,7 +48,8 @@ ONLINE_CAPTION = "Episodes that the policies played while they went on learning 
 SETTINGS_CAPTION = "A line for each run, with the settings in which the runs differ."
 COMMANDS_CAPTION = "What makes each run again, from the preset that is nearest to its settings."
 MISSING_CAPTION = "What this page could not show, because it is not there or is damaged."
-COMMANDS = 50  # shown, at most
+COMMANDS, OPEN = 50, 3  # commands that are shown at most, and without a click
+LEADS = 3  # tasks whose best group is named at the beginning
 
 
 class Page:
@@ -110,7 +111,7 @@ def write_report(runs: Sequence[Run], path: Path, beside: Run | None = None, vid
     if len(runs) == 1:
         title, lead = f"{labels[0].split()[0].upper()} on {runs[0].config.task}", headline(runs[0], comparison, found)
     elif comparison is not None and len(comparison.labels) > 1:
-        title, lead = title_of(comparison), headline_of(comparison)
+        title, lead = title_of(comparison), highest_of(comparison) + headline_of(comparison)
     else:
         title = f"{len(runs)} runs of {', '.join(labels)}"
         lead = headline_of(comparison) if comparison else "<p>These runs have not been evaluated yet.</p>"
@@ -120,6 +121,18 @@ def write_report(runs: Sequence[Run], path: Path, beside: Run | None = None, vid
     scripts = [asset("drol.experiments.report", "charts.js"), asset("drol.pages", "report.js")]
     write_whole(path, page_html(title[:300], lead, [each for each in sections if each], foot, scripts, data))
     return found.missing
+
+
+def highest_of(comparison: Comparison) -> str:
+    """Return the group with the highest mean score on each of the first tasks."""
+    lines = []
+    for task in comparison.tasks[:LEADS]:
+        groups = [group for group in comparison.groups if group.task == task]
+        best = max(groups, key=lambda group: group.scores.mean())
+        words = f"{best.score_name} of {best.label}, the highest mean of {len(groups)} groups"
+        on_task = f" on {task}" if len(comparison.tasks) > 1 else ""
+        lines.append(f"<p class='lead'><b>{best.scores.mean():.1f}</b> {html.escape(words + on_task)}</p>")
+    return "".join(lines)
 
 
 def compared(runs: Sequence[Run], found: Found) -> Comparison | None:
@@ -250,5 +263,7 @@ def command_section(runs: Sequence[Run]) -> Section:
         f"<pre class='command'><code>{html.escape(train_command(run.config, run.path))}</code></pre>"
         for run in runs[:COMMANDS]
     ]
-    more = f"<p>{code_html(f'and {len(runs) - COMMANDS} more')}</p>" if len(runs) > COMMANDS else ""
-    return Section("Commands", COMMANDS_CAPTION, content="".join(commands) + more)
+    rest = f"<details><summary>{len(commands) - OPEN} more</summary>{''.join(commands[OPEN:])}</details>"
+    unshown = f"<p>and {len(runs) - COMMANDS:,} others</p>" if len(runs) > COMMANDS else ""
+    content = "".join(commands[:OPEN]) + (rest if len(commands) > OPEN else "") + unshown
+    return Section("Commands", COMMANDS_CAPTION, content=content)

@@ -122,7 +122,7 @@
     return shape;
   }
 
-  // Lines of equal value of a grid of bytes, by marching squares; darker where it is higher.
+  // Lines of equal value of a grid of bytes, by marching squares; stronger where it is higher.
   function contours(svg, values, grid, place) {
     for (let level = 1; level <= 7; level++) {
       const height = 255 * level / 8;
