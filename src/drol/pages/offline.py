@@ -48,10 +48,10 @@ def offline_section(shown: Sequence[Shown], found: Found) -> list[Section]:
 
 
 def audits(shown: Sequence[Shown], found: Found) -> list[tuple]:
-    """Return a line for each newest policy: group, updates, seed, figures; as many as there is time for."""
+    """Return a line for each newest policy on a task that is loaded: group, updates, seed, figures; some at most."""
     lines, states = [], {}
     for each in shown:
-        task, run = found.task_of(each.run), each.run
+        task, run = found.loaded_task(each.run), each.run
         if task is None or not run.steps:
             continue
         if task.name not in states:

@@ -1,6 +1,7 @@
 """What the page of one run has and that of several has not: its score, another run beside it, figures as files."""
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,8 +22,8 @@ ROUTING_TITLES = ("routed BC loss", "candidate pairwise distance", "centroid div
 
 
 def scored_rows(run: Run) -> list[EvaluationRow]:
-    """Return the evaluations of a run that have a score."""
-    return [row for row in run.evaluations if row.score is not None and row.episodes]
+    """Return the evaluations of a run that have a score, a finite one."""
+    return [row for row in run.evaluations if row.score is not None and math.isfinite(row.score) and row.episodes]
 
 
 def headline(run: Run, comparison: Comparison | None, found: Found) -> str:
@@ -62,6 +63,8 @@ def beside_chart(chart: Chart, others: Mapping[str, Values], beside: Run) -> Cha
 
 def beside_words(run: Run, beside: Run) -> str:
     """Return what the dashed curves are, and how far the two runs' winners are from the data."""
+    if not beside.metrics:
+        return ""
     words = f" Dashed: the run in `{beside.path.name}`."
     if not routes(run.metrics) or not routes(beside.metrics):
         return words

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,16 +86,28 @@ class Page:
         return f"{head}{f'<p>{html.escape(words)}</p>' if words else ''}<div id='{place}'></div>"
 
 
-def write_report(runs: Sequence[Run], path: Path, beside: Run | None = None, videos: int = 0) -> list[str]:
-    """Write the page of some runs; return what is missing. What is damaged is added to `damage` of the first run."""
-    found, shown, page = Found(), label_runs(runs), Page()
+def write_report(
+    runs: Sequence[Run], path: Path, beside: Run | None = None, videos: int = 0, skipped: Sequence[str] = ()
+) -> list[str]:
+    """Write the page of some runs; return what is missing. What is damaged is added to `damage` of the first run.
+
+    Args:
+        runs: The runs.
+        path: The page.
+        beside: Another run whose metrics are drawn dashed.
+        videos: Episodes to record for the first run of each group.
+        skipped: What is said of runs that could not be opened.
+    """
+    found, shown, page = Found(damage=list(skipped)), label_runs(runs), Page()
     for run in runs:
         found.damage.extend(run.directory.damage())
+    drawn = first_of_each_group(shown, found)
+    for each in drawn:
+        found.task_of(each.run)
     comparison = compared(runs, found)
     labels = list(dict.fromkeys(each.label for each in shown))
     labels += [label for label in (comparison.labels if comparison else []) if label not in labels]
     seeds = sorted({seed for run in runs for seed in run.config.seeds})
-    drawn = first_of_each_group(shown, found)
     if videos:
         record_videos(drawn, videos, found)
     sections = score_sections(comparison, labels, seeds, runs, page)
@@ -139,7 +152,8 @@ def compared(runs: Sequence[Run], found: Found) -> Comparison | None:
     """Return the comparison of the runs; None where none has a score, or where their scores may not be compared."""
     results = Results()
     for run in runs:
-        results += found.readable(lambda run=run: results_of(run)) or []
+        own, task = found.readable(lambda run=run: results_of(run)) or [], found.loaded_task(run)
+        results += [replace(each, score_name=task.score_name) for each in own] if task is not None else own
     results = Results(each for each in results if each.score == each.score)
     if not any(each.evaluation == "training" for each in results):
         return None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from drol.bounds import check_at_least
 from drol.errors import InputError
-from drol.pages.shown import open_runs
+from drol.pages.shown import Opened, open_runs
 from drol.runs.run import Run, open_run
 
 PAGE = "report.html"  # of several runs, in the current folder
@@ -37,7 +37,7 @@ def report(
         PosixPath('runs/demo/report.html')
     """
     check_at_least("videos", videos, 0)
-    opened = open_runs(runs)
+    opened = runs if isinstance(runs, Opened) else open_runs(runs)
     beside = open_run(beside) if isinstance(beside, Path | str) else beside
     if beside is not None and len(opened) > 1:
         raise InputError(f"beside is given with {len(opened)} runs; it is for one, so give all runs alike")
@@ -46,7 +46,7 @@ def report(
         from drol.pages.page import write_report
     except ModuleNotFoundError as error:
         raise InputError(f"reports need {error.name}; install it with: pip install 'drol[report]'") from error
-    for words in write_report(opened, page, beside, videos):
+    for words in write_report(opened, page, beside, videos, opened.skipped):
         if note:
             note(words)
     return page

@@ -47,6 +47,11 @@ class Found:
                 self.damage.append(str(error))
             return None
 
+    def loaded_task(self, run: Run) -> Task | None:
+        """Return the task of a run if it was loaded, for this run or for another one on the same data."""
+        key = tuple(getattr(run.config, name) for name in TASK_SETTINGS)
+        return vars(run).get("task", self.tasks.get(key))
+
     def task_of(self, run: Run) -> Task | None:
         """Return the task of a run; where it cannot be loaded here, None, and that is said."""
         key = tuple(getattr(run.config, name) for name in TASK_SETTINGS)
@@ -62,16 +67,35 @@ class Found:
             return None
 
 
-def open_runs(runs: Run | Path | str | Iterable[Run | Path | str]) -> list[Run]:
-    """Return runs as they were given, or those in and below the folders that were given, each once."""
+class Opened(list[Run]):
+    """Runs, and what is said of folders that were found and could not be opened."""
+
+    def __init__(self, runs: Iterable[Run], skipped: Sequence[str] = ()):
+        super().__init__(runs)
+        self.skipped = list(skipped)
+
+
+def open_runs(runs: Run | Path | str | Iterable[Run | Path | str]) -> Opened:
+    """Return runs as they were given, or those in and below the folders that were given, each once.
+
+    A run that was given must be readable; of those that are found below a folder, the others are named in `skipped`.
+    """
     found: dict[Path, Run] = {}
+    skipped: list[str] = []
     for each in [runs] if isinstance(runs, Run | Path | str) else runs:
-        opened = [each] if isinstance(each, Run) else [open_run(folder) for folder in run_folders(Path(each))]
-        for run in opened:
-            found.setdefault(run.path.absolute(), run)
+        if isinstance(each, Run):
+            found.setdefault(each.path.absolute(), each)
+            continue
+        for folder in run_folders(Path(each)):
+            try:
+                found.setdefault(folder.absolute(), open_run(folder))
+            except InputError as error:
+                if folder == Path(each):
+                    raise
+                skipped.append(f"{folder} is left out: {error}")
     if not found:
-        raise InputError("no run was given; give a run folder, or a folder with runs")
-    return list(found.values())
+        raise InputError(skipped[0] if skipped else "no run was given; give a run folder, or a folder with runs")
+    return Opened(found.values(), skipped)
 
 
 def run_folders(path: Path) -> list[Path]:

@@ -78,6 +78,11 @@ class WatchedRun:
         self.step = 0
 
     @property
+    def label(self) -> str:
+        """The name of the run, short enough to be sent; no two runs share it."""
+        return self.name if len(self.name) <= LONGEST_NAME else f"{self.name[: LONGEST_NAME - 20]}… {self.id}"
+
+    @property
     def settings(self) -> dict[str, Any]:
         return self.recorded.get("run", {})
 
@@ -203,7 +208,7 @@ class WatchedRun:
         last = values[-1] if values and name == "score" else None
         left = self.seconds_left()
         return {
-            "id": self.id, "name": self.name[:LONGEST_NAME], "task": str(self.settings.get("task", ""))[:LONGEST_NAME],
+            "id": self.id, "name": self.label, "task": str(self.settings.get("task", ""))[:LONGEST_NAME],
             "method": str(self.settings.get("algorithm", {}).get("name", ""))[:LONGEST_NAME],
             "seeds": len(self.settings.get("seeds", ())), "step": self.step, "total": self.total, "state": self.state,
             "left": None if left is None else round(left), "score": last, "metric": name[:LONGEST_NAME],

@@ -108,7 +108,7 @@ class Watcher:
             found = {"version": version, "found": [run.id for run in runs], "runs": [run.summary() for run in runs]}
             if version == since:
                 return found | {"unchanged": True}
-            labels = [run.name[:300] for run in runs]
+            labels = [run.label for run in runs]
             seeds = sorted({seed for run in runs for own in (run.scores, *run.lines.values()) for seed in own})
             metrics = [(label, lines_by_name(run)) for label, run in zip(labels, runs, strict=True)]
             charts = metric_charts(metrics, labels, seeds)
