@@ -80,7 +80,7 @@ def test_data_near_a_state_is_what_was_done_in_the_nearest_states():
 
 def test_points_are_kept_to_16_bits():
     seen = np.random.default_rng(1).normal(size=(7, 3, 2))
-    ends = ends_of(seen)
+    ends = ends_of(seen.reshape(-1, 2))
     np.testing.assert_allclose(unpacked(packed(seen, ends), ends, 7, 3), seen, atol=1e-3)
 
 

@@ -66,18 +66,23 @@ def plane_of(near: np.ndarray) -> Plane:
 
 
 @eqx.filter_jit
-def look(policy: Policy, states: Array, keys: Array, points: Array | None) -> tuple[Array, Array | None]:
-    """Return draws [states, draws, action], and values [states, points] of the mean critic where there is one."""
-    draws = jax.vmap(lambda state: policy.draw_each(jnp.repeat(state[None], len(keys), 0), keys))(states)
+def draw_in(policy: Policy, states: Array, keys: Array) -> Array:
+    """Return draws [states, draws, action] of a policy, with the same keys in every state."""
+    return jax.vmap(lambda state: policy.draw_each(jnp.repeat(state[None], len(keys), 0), keys))(states)
+
+
+@eqx.filter_jit
+def value_in(policy: Policy, states: Array, points: Array) -> Array | None:
+    """Return values [states, points] of the mean critic; None where the policy carries none."""
     critics = policy.algorithm.critics(policy.networks)
-    if critics is None or points is None:
-        return draws, None
+    if critics is None:
+        return None
 
     def values(state: Array) -> Array:
         observation = policy.standardisation(state)
         return critics(jnp.repeat(observation[None], len(points), 0), points).mean(0)
 
-    return draws, jax.vmap(values)(states)
+    return jax.vmap(values)(states)
 
 
 def routes(metrics: Sequence[MetricsRow]) -> bool:
@@ -128,25 +133,24 @@ def actions_player(shown: Sequence[Shown], labels: Sequence[str], found: Found) 
     plane = plane_of(near.reshape(-1, near.shape[-1]))
     seen = plane.see(near)
     square = not plane.words
-    ends = (-1.0, 1.0, -1.0, 1.0) if square else ends_of(seen)
-    points = None
-    if len(task.train.spec.observation_shape) == 1:
-        points = jnp.asarray(grid_points(plane, ends).clip(-1, 1), jnp.float32)
     entries = []
     for each in runs:
         entry = {"label": each.label, "group": group_of(each, labels), "steps": sorted(policies[each.run.path])}
         own = [policies[each.run.path][step] for step in entry["steps"]]
-        entries.append(entry | looks(own, jnp.asarray(states), near, plane, points, routes(each.run.metrics)))
-    if not square:  # draws may lie outside the data
-        ends = ends_of(np.concatenate([seen.reshape(-1, 2), *(entry["draws"].reshape(-1, 2) for entry in entries)]))
-    for entry in entries:
-        entry["draws"] = packed(entry["draws"], ends)
+        entries.append(entry | drawn_actions(own, states, near, plane, routes(each.run.metrics)))
+    every = np.concatenate([seen.reshape(-1, 2), *(entry["draws"].reshape(-1, 2) for entry in entries)])
+    ends = (-1.0, 1.0, -1.0, 1.0) if square else ends_of(every)
     extent = (-FRAME, FRAME, -FRAME, FRAME) if square else ends
+    for each, entry in zip(runs, entries, strict=True):
+        entry["draws"] = packed(entry["draws"], ends)
+        if len(task.train.spec.observation_shape) == 1:  # to see many images at each point would take minutes
+            own = [policies[each.run.path][step] for step in entry["steps"]]
+            entry["values"] = critic_values(own, states, grid_points(plane, ends).clip(-1, 1))
     titles = [f"{number} of {len(states)}" for number in range(1, len(states) + 1)]
     player = {
         "kind": "actions", "task": task.name, "words": plane.words, "box": square, "extent": extent, "ends": ends,
-        "plane": (-1, 1, -1, 1) if square else ends_of(seen), "grid": GRID, "near": near.shape[1],
-        "data": packed(seen, ends), "runs": entries, "states": [{"title": title} for title in titles],
+        "grid": GRID, "near": near.shape[1], "data": packed(seen, ends), "runs": entries,
+        "states": [{"title": title} for title in titles],
     }  # fmt: skip
     if maze is not None:
         positions = to_picture(maze, states.reshape(len(states), -1)[:, :2]).tolist()
@@ -168,38 +172,38 @@ def saved_policies(run: Run, found: Found) -> dict[int, Policy]:
     return kept
 
 
-def looks(
-    policies: Sequence[Policy], states: Array, near: np.ndarray, plane: Plane, points: Array | None, routed: bool
+def drawn_actions(
+    policies: Sequence[Policy], states: np.ndarray, near: np.ndarray, plane: Plane, routed: bool
 ) -> dict[str, Any]:
-    """Return what report.js draws of one run: draws as seen, owners of the data actions, values of the critic."""
-    algorithm = policies[0].algorithm
-    keys = jax.random.split(jax.random.key(0), DRAWS if algorithm.draws_actions else 1)
-    draws, owners, values = [], [], []
-    for policy in policies:
-        drawn, value = look(policy, states, keys, points)
-        drawn = np.asarray(drawn)  # [states, draws, action]
-        draws.append(plane.see(drawn))
-        owners.append(np.square(near[:, :, None] - drawn[:, None]).sum(-1).argmin(-1))  # [states, near]
-        if value is not None:
-            value = np.asarray(value, np.float64)
-            low, high = value.min(-1, keepdims=True), value.max(-1, keepdims=True)
-            values.append(np.nan_to_num(255 * (value - low) / np.maximum(high - low, 1e-12)).astype(np.uint8))
-    found: dict[str, Any] = {"count": len(keys), "draws": np.stack(draws), "cells": routed and near.shape[-1] == 2}
+    """Return what policies draw, as it is seen, and which draw is nearest to each data action."""
+    keys = jax.random.split(jax.random.key(0), DRAWS if policies[0].algorithm.draws_actions else 1)
+    drawn = [np.asarray(draw_in(policy, jnp.asarray(states), keys)) for policy in policies]  # [states, draws, action]
+    found: dict[str, Any] = {"count": len(keys), "cells": routed and near.shape[-1] == 2}
     if routed:
+        owners = [np.square(near[:, :, None] - each[:, None]).sum(-1).argmin(-1) for each in drawn]  # [states, near]
         found["owners"] = text_of(np.stack(owners).astype(np.uint8))
-    if values:
-        found["values"] = text_of(np.stack(values))
-    return found
+    return found | {"draws": np.stack([plane.see(each) for each in drawn])}
+
+
+def critic_values(policies: Sequence[Policy], states: np.ndarray, points: np.ndarray) -> str | None:
+    """Return the critic's values, in each state from its lowest to its highest in a byte; None without a critic."""
+    values = []
+    for policy in policies:
+        found = value_in(policy, jnp.asarray(states), jnp.asarray(points, jnp.float32))
+        if found is None:
+            return None
+        value = np.asarray(found, np.float64)
+        low, high = value.min(-1, keepdims=True), value.max(-1, keepdims=True)
+        values.append(np.nan_to_num(255 * (value - low) / np.maximum(high - low, 1e-12)).astype(np.uint8))
+    return text_of(np.stack(values))
 
 
 def ends_of(seen: np.ndarray) -> tuple[float, float, float, float]:
-    """Return a frame around coordinates [..., 2] with a margin: left, right, bottom, top."""
-    flat = seen.reshape(-1, 2)
-    low, high = np.nanmin(flat, 0), np.nanmax(flat, 0)
-    margin = 0.08 * np.maximum(high - low, 0) + 0.05
-    left, bottom = (low - margin).tolist()
-    right, top = (high + margin).tolist()
-    return tuple(float(f"{each:.4g}") for each in (left, right, bottom, top))  # type: ignore[return-value]
+    """Return a square around coordinates [N, 2] with a margin: left, right, bottom, top."""
+    low, high = np.nanmin(seen, 0), np.nanmax(seen, 0)
+    middle, half = (low + high) / 2, 0.54 * float(np.max(high - low)) + 0.05
+    left, right, bottom, top = middle[0] - half, middle[0] + half, middle[1] - half, middle[1] + half
+    return float(left), float(right), float(bottom), float(top)
 
 
 def grid_points(plane: Plane, ends: tuple[float, float, float, float]) -> np.ndarray:

@@ -40,6 +40,10 @@ CELLS_CAPTION = (
     "Of methods that route, each drawn action is a candidate with its Voronoi cell: a data action trains only the "
     "candidate whose cell it falls in, and has its colour. "
 )
+OWNERS_CAPTION = (
+    "Of methods that route, each drawn action is a candidate: a data action trains only the candidate that is nearest "
+    "to it, and has its colour. "
+)
 METRICS_CAPTION = (
     "Every number that the runs logged: means over the updates since the row before, and diagnostics of that update. "
     "The band of a mean is the range of its seeds."
@@ -188,10 +192,14 @@ def drawn_sections(drawn: Sequence[Shown], labels: Sequence[str], found: Found, 
         sections.append(Section("Films", FILM_CAPTION, content=page.player_html(film)))
     players = actions_players(drawn, labels, found)
     if players:
-        routed = any(run.get("owners") for each in players for run in each["runs"])
+        drawn_runs = [run for each in players for run in each["runs"]]
+        title, caption = "Actions of the policy", ACTIONS_CAPTION
+        if any(run["cells"] for run in drawn_runs):
+            title, caption = "Candidates and their cells", ACTIONS_CAPTION + CELLS_CAPTION
+        elif any(run.get("owners") for run in drawn_runs):
+            title, caption = "Candidates and the data they own", ACTIONS_CAPTION + OWNERS_CAPTION
         content = "".join(page.player_html(each, each["task"] if len(players) > 1 else "") for each in players)
-        title = "Candidates and their cells" if routed else "Actions of the policy"
-        sections.append(Section(title, ACTIONS_CAPTION + (CELLS_CAPTION if routed else ""), content=content))
+        sections.append(Section(title, caption, content=content))
     return sections
 
 

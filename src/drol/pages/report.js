@@ -73,7 +73,7 @@
       element("rect", {width: size, height: size, fill: "var(--ground)"}, null, svg);
       const points = Array.from({length: run.count}, (_, i) => at(run.draws, 2 * (frame * run.count + i)));
       if (run.cells) points.forEach((_, i) => element("polygon", {points: cell(points, i, player.extent).map(([x, y]) => `${across(x).toFixed(1)},${down(y).toFixed(1)}`).join(" "), fill: drol.colour(i), "fill-opacity": .1 + .07 * (Math.floor(i / 8) % 3), stroke: "var(--paper)", "stroke-width": 1.5}, null, svg));
-      if (run.values) contours(svg, run.values.subarray(frame * player.grid ** 2, (frame + 1) * player.grid ** 2), player.grid, ([x, y]) => [across(player.plane[0] + (player.plane[1] - player.plane[0]) * x), down(player.plane[2] + (player.plane[3] - player.plane[2]) * y)]);
+      if (run.values) contours(svg, run.values.subarray(frame * player.grid ** 2, (frame + 1) * player.grid ** 2), player.grid, ([x, y]) => [across(ends[0] + (ends[1] - ends[0]) * x), down(ends[2] + (ends[3] - ends[2]) * y)]);
       for (let i = 0; i < player.near; i++) {
         const [x, y] = at(data, 2 * (state * player.near + i)), owner = run.owners ? run.owners[frame * player.near + i] : null;
         element("circle", {cx: across(x), cy: down(y), r: 2.2, fill: owner === null ? "var(--muted)" : drol.colour(owner), "fill-opacity": .75}, null, svg);
