@@ -210,25 +210,26 @@
 
   async function follow() {
     clearTimeout(timer);
+    let reading = false;  // what was written before it was watched; then there is more with every look
     try {
       if (shown.length) {
         const asked = shown.join(","), answer = await fetch(`/details.json?runs=${asked}&since=${Math.max(0, detailVersion)}`);
         if (!answer.ok) throw new Error(String(answer.status));
         const found = await answer.json();
-        if (asked === shown.join(",")) { detailVersion = found.version; showDetails(found); place("status").className = ""; set(place("status"), `following ${found.found.length} run${found.found.length === 1 ? "" : "s"}`); }
+        if (asked === shown.join(",")) { detailVersion = found.version; showDetails(found); place("status").className = ""; reading = found.runs.some(run => run.reading); set(place("status"), `following ${found.found.length} run${found.found.length === 1 ? "" : "s"}`); }
       } else {
         const answer = await fetch(`/runs.json?since=${version}`);
         if (!answer.ok) throw new Error(String(answer.status));
         const found = await answer.json();
         if (found.version < version) { version = 0; rows.clear(); place("runs").replaceChildren(); }
-        else { version = found.version; showList(found); }
+        else { version = found.version; reading = found.reading; showList(found); }
       }
     } catch (error) {
       place("status").className = "lost";
       set(place("status"), "no answer from drol watch; trying again");
     }
     clearTimeout(timer);
-    timer = setTimeout(follow, document.hidden ? 5000 : 1000);
+    timer = setTimeout(follow, document.hidden ? 5000 : reading ? 150 : 1000);
   }
 
   place("find").addEventListener("input", arrange);

@@ -19,7 +19,7 @@ from drol.pages.watch.watched import WatchedRun
 from drol.runs.config_file import CONFIG
 from drol.sweeps.sweep import Sweep
 
-READ_AT_ONCE = 8 << 20  # bytes of all files that one look reads; the next one goes on
+READ_AT_ONCE = 2 << 20  # bytes of all files that one look reads; the next one goes on
 LOOK_SECONDS, SCAN_SECONDS, SWEEP_SECONDS = 0.4, 1.0, 3.0  # between looks at rows, for new folders, at the sweep
 MOST_RUNS, MOST_FOLDERS, DEEPEST = 2000, 20_000, 10
 COMPARED = 12  # runs on one page
@@ -43,7 +43,7 @@ class Watcher:
         """Read what is new, unless somebody did a moment ago."""
         with self.lock:
             now = time.monotonic()
-            if now - self.looked < LOOK_SECONDS:
+            if now - self.looked < LOOK_SECONDS and not any(run.behind for run in self.runs.values()):
                 return
             if now - self.scanned >= SCAN_SECONDS:
                 self.scan()
