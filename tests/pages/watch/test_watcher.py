@@ -166,13 +166,15 @@ def test_one_look_reads_a_stated_number_of_bytes_and_the_next_goes_on(tmp_path, 
     write_many(tmp_path, 12)
     size = (tmp_path / "run-0" / "metrics.jsonl").stat().st_size
     monkeypatch.setattr(watcher, "READ_AT_ONCE", 3 * size)
-    seen, looks = Watcher(tmp_path), 0
-    while not looks or any(run.step < 1000 for run in seen.runs.values()):
+    seen, looks, reading = Watcher(tmp_path), 0, True
+    while reading:
         before = sum(run.files["metrics.jsonl"].offset for run in seen.runs.values())
-        seen.look()
+        found = seen.list_runs(0)
+        assert found["count"] == len(found["runs"]) == 12  # all are listed at once, whether their rows were read or not
         assert sum(run.files["metrics.jsonl"].offset for run in seen.runs.values()) - before <= 3 * size
-        looks += 1
+        reading, looks = found["reading"], looks + 1
     assert 4 <= looks <= 6
+    assert all(run.step == 1000 for run in seen.runs.values())
 
 
 def test_more_runs_than_are_watched_are_said(tmp_path, monkeypatch):

@@ -37,13 +37,13 @@ class Watcher:
         self.version, self.gone = 0, []  # of the list; identifiers of runs that vanished, with the version
         self.looked, self.scanned, self.swept, self.next = -1e9, -1e9, -1e9, 0
         self.sweep_words: dict[str, Any] | None = None
-        self.too_many = False
+        self.too_many = self.reading = False
 
     def look(self) -> None:
         """Read what is new, unless somebody did a moment ago."""
         with self.lock:
             now = time.monotonic()
-            if now - self.looked < LOOK_SECONDS and not any(run.behind for run in self.runs.values()):
+            if now - self.looked < LOOK_SECONDS and not self.reading:
                 return
             if now - self.scanned >= SCAN_SECONDS:
                 self.scan()
@@ -69,19 +69,22 @@ class Watcher:
             self.gone = [each for each in self.gone if each[1] != run.id]
 
     def read(self) -> None:
-        """Read new rows, in turn, so that a run with much to read does not keep the others waiting."""
+        """Read new rows, in turn, so that a run with much to read does not keep the others waiting for ever.
+
+        The settings and the state of every run are looked at each time; `reading` says whether rows had to wait.
+        """
         left, runs = READ_AT_ONCE, list(self.runs.values())
         start = self.next % max(1, len(runs))
+        self.next, self.reading = 0, False
         for place, run in enumerate(runs[start:] + runs[:start]):
             used, changed = run.refresh(left)
             left -= used
             if changed or not run.version:
                 self.version += 1
                 run.version = self.version
-            if left <= 0:
-                self.next = start + place + 1
-                return
-        self.next = 0
+            if left <= 0 and not self.reading:
+                self.next, self.reading = start + place + 1, True
+        self.reading = self.reading or any(run.behind for run in runs)
 
     def list_runs(self, since: int) -> dict[str, Any]:
         """Return the runs that changed since a version of the list, and those that vanished."""
@@ -94,7 +97,7 @@ class Watcher:
                 "left": {run.id: round(left) for run in self.runs.values() if (left := run.seconds_left()) is not None},
                 "gone": [name for version, name in self.gone if version > since],
                 "count": len(self.runs),
-                "reading": any(run.behind for run in self.runs.values()),
+                "reading": self.reading,
                 "too_many": MOST_RUNS if self.too_many else None,
                 "sweep": self.sweep_words,
             }
