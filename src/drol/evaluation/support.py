@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from drol.data.moments import observation_moments
 from drol.data.standardisation import Standardisation
@@ -66,7 +66,7 @@ def nearest(points: np.ndarray, queries: np.ndarray, count: int) -> np.ndarray:
     queries = queries.reshape(len(queries), -1).astype(np.float64)
     count = min(count, len(points))
     if points.shape[1] <= TREE:
-        return cKDTree(points).query(queries, range(1, count + 1))[1]
+        return KDTree(points).query(queries, range(1, count + 1))[1]
     squares = np.square(points).sum(-1)
     found = []
     for chunk in np.array_split(queries, -(-len(queries) // 64)):

@@ -120,8 +120,11 @@ def film_player(shown: Sequence[Shown], labels: Sequence[str], found: Found) -> 
 
 def recorded(run: Run) -> list[tuple[Path, int, int, int]]:
     """Return the videos of the newest recorded step of a run: file, step, seed, seed of the episode."""
-    matched = [(path, VIDEO.fullmatch(path.name)) for path in sorted(run.directory.videos.glob("*.gif"))]
-    videos = [(path, *map(int, match.groups())) for path, match in matched if match and path.is_file()]
+    videos = []
+    for path in sorted(run.directory.videos.glob("*.gif")):
+        match = VIDEO.fullmatch(path.name)
+        if match and path.is_file():
+            videos.append((path, int(match[1]), int(match[2]), int(match[3])))
     newest = max((step for _, step, *_ in videos), default=0)
     return [each for each in videos if each[1] == newest]
 
