@@ -3,6 +3,7 @@
 import hashlib
 import math
 import time
+from array import array
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -31,23 +32,29 @@ MOST_POINTS = 400  # of one seed's line that are kept; beyond, every other one i
 MOST_ROWS = 200  # of evaluations after the training that are kept
 SPARK = 40  # points of a sparkline
 MARKS = 30  # moments at which progress was seen, from which the time that is left is told
+LARGEST_STEP = 2**63 - 1  # that is kept; no run is as long
 LONGEST_NAME = 300  # characters of a name that are sent
 
 
 class Line:
-    """A number of one seed over the steps; of many points, evenly fewer are kept."""
+    """A number of one seed over the steps, in 16 bytes a point; of many points, evenly fewer are kept."""
 
     def __init__(self) -> None:
-        self.points: dict[int, float] = {}
+        self.steps, self.values = array("q"), array("d")
         self.every, self.seen = 1, 0
+
+    @property
+    def points(self) -> dict[int, float]:
+        """The value at each step that is kept; of two rows of one step, the later one counts."""
+        return dict(zip(self.steps, self.values, strict=True))
 
     def add(self, step: int, value: float) -> None:
         self.seen += 1
         if (self.seen - 1) % self.every == 0:
-            self.points[step] = value
-        if len(self.points) > MOST_POINTS:
-            self.points = dict(list(self.points.items())[::2])
-            self.every *= 2
+            self.steps.append(min(step, LARGEST_STEP))
+            self.values.append(value)
+        if len(self.steps) > MOST_POINTS:
+            self.steps, self.values, self.every = self.steps[::2], self.values[::2], 2 * self.every
 
 
 class WatchedRun:
