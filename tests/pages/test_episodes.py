@@ -47,6 +47,7 @@ def test_paths_of_each_evaluation_are_thinned_and_say_who_arrived(run):
     frames = maze_frames(run, MAZE, Found())
     assert [frame["step"] for frame in frames] == [0, 6]
     assert len(frames[0]["arrived"]) == len(frames[0]["paths"]) == episodes.PATHS
+    assert (frames[0]["successes"], frames[0]["episodes"]) == (30, 60)
     path = frames[0]["paths"][0]
     assert len(path) == 2 * episodes.POINTS
     assert (path[:2], path[-2:]) == ([150, 50], [250, 50])

@@ -75,7 +75,8 @@ def maze_frames(run: Run, maze: Maze, found: Found) -> list[dict[str, Any]]:
             chosen = spread(len(paths), PATHS)
             lines = [to_picture(maze, path[spread(len(path), POINTS)]).ravel().tolist() for path in paths]
             arrived = "".join("1" if row.episodes[index].success else "0" for index in chosen)
-            frames.append({"step": row.step, "arrived": arrived, "paths": [lines[index] for index in chosen]})
+            counts = {"step": row.step, "successes": row.successes, "episodes": len(row.episodes)}
+            frames.append({**counts, "arrived": arrived, "paths": [lines[index] for index in chosen]})
         elif len(found.damage) == before and not row.failures:
             found.missing.append(
                 f"the paths of the evaluation after {row.step:,} updates are not there to be drawn ({run.path.name})"

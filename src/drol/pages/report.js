@@ -35,8 +35,8 @@
     let step = 0;
     const draw = panels(where, player.runs, ({run, caption, svg}) => {
       const frame = run.frames[newest(run.frames.map(each => each.step), step)];
-      const arrived = [...frame.arrived].filter(each => each === "1").length;
-      caption.textContent = `${run.label}, ${updates(frame.step)}: ${arrived} of ${frame.arrived.length} arrive`;
+      const drawn = frame.paths.length < frame.episodes ? `; ${frame.paths.length} of them are drawn` : "";
+      caption.textContent = `${run.label}, ${updates(frame.step)}: ${frame.successes} of ${frame.episodes} arrive${drawn}`;
       svg.setAttribute("viewBox", `0 0 ${maze.width} ${maze.height}`);
       svg.setAttribute("aria-label", caption.textContent);
       svg.replaceChildren();

@@ -19,7 +19,7 @@
     parts.box = element("input", {type: "checkbox", "aria-label": `compare ${run.name}`}, null, item);
     parts.box.addEventListener("change", () => { if (parts.box.checked) chosen.add(run.id); else chosen.delete(run.id); showChosen(); });
     const name = element("div", {class: "name"}, null, item);
-    parts.link = element("a", {href: `#/runs/${run.id}`, title: run.name}, run.name, name);
+    parts.link = element("a", {href: `#/runs/${run.id}`, title: run.name}, run.name.split("/").slice(-2).join("/"), name);
     parts.about = element("span", {}, "", name);
     parts.state = element("span", {class: "state"}, "", item);
     const progress = element("div", {class: "progress"}, null, item);
