@@ -66,7 +66,7 @@ def nearest(points: np.ndarray, queries: np.ndarray, count: int) -> np.ndarray:
     queries = queries.reshape(len(queries), -1).astype(np.float64)
     count = min(count, len(points))
     if points.shape[1] <= TREE:
-        return KDTree(points).query(queries, range(1, count + 1))[1]
+        return np.asarray(KDTree(points).query(queries, count)[1]).reshape(len(queries), count)
     squares = np.square(points).sum(-1)
     found = []
     for chunk in np.array_split(queries, -(-len(queries) // 64)):
