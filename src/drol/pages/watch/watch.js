@@ -216,7 +216,7 @@
         const asked = shown.join(","), answer = await fetch(`/details.json?runs=${asked}&since=${Math.max(0, detailVersion)}`);
         if (!answer.ok) throw new Error(String(answer.status));
         const found = await answer.json();
-        if (asked === shown.join(",")) { detailVersion = found.version; showDetails(found); place("status").className = ""; reading = found.runs.some(run => run.reading); set(place("status"), `following ${found.found.length} run${found.found.length === 1 ? "" : "s"}`); }
+        if (asked === shown.join(",")) { detailVersion = found.version; showDetails(found); place("status").className = ""; reading = found.runs.some(run => run.reading); set(place("status"), found.found.length < shown.length ? `following ${found.found.length} of ${shown.length} runs, at most ${found.most} at once` : `following ${found.found.length} run${found.found.length === 1 ? "" : "s"}`); }
       } else {
         const answer = await fetch(`/runs.json?since=${version}`);
         if (!answer.ok) throw new Error(String(answer.status));

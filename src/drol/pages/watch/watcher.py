@@ -109,6 +109,7 @@ class Watcher:
             runs = [self.runs[name] for name in dict.fromkeys(names) if name in self.runs][:COMPARED]
             version = max((run.version for run in runs), default=0)
             found = {"version": version, "found": [run.id for run in runs], "runs": [run.summary() for run in runs]}
+            found |= {"most": COMPARED}
             if version == since:
                 return found | {"unchanged": True}
             labels = [run.label for run in runs]
