@@ -1,7 +1,7 @@
 """A real browser without a window, for the pages that drol writes and serves."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -38,3 +38,12 @@ def visit(
         page.goto(address)
         yield seen
         browser.close()
+
+
+def until(page: Any, condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something is true; a page whose policy forbids `eval` cannot be asked to wait itself."""
+    for _ in range(int(seconds * 10)):
+        if condition():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"not true within {seconds} seconds")

@@ -98,7 +98,7 @@ def test_the_tree_is_the_one_in_the_document():
 def test_to_import_drol_changes_no_style_of_matplotlib():
     code = (
         "import matplotlib; before = dict(matplotlib.rcParams); "
-        "import drol.experiments.report.page, drol.experiments.report.data_figures, drol.experiments.bench.figure; "
+        "import drol.pages.page, drol.experiments.report.data_figures, drol.experiments.bench.figure; "
         "import drol.paper.argument.figures, drol.paper.argument.bandit; "
         "import sys; sys.exit(dict(matplotlib.rcParams) != before)"
     )

@@ -33,9 +33,9 @@ if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same 
     from drol.experiments.choose import choose
     from drol.experiments.compare.compare import compare
     from drol.experiments.doctor import doctor
-    from drol.experiments.report import report
     from drol.experiments.results.collect import collect_results
     from drol.export.export import export_policy
+    from drol.pages.report import report
     from drol.paper.presets import settings
     from drol.policy import Policy
     from drol.runs.config import RunConfig
@@ -62,7 +62,7 @@ MODULES = {
     "drol.experiments.choose": ("choose",),
     "drol.experiments.compare.compare": ("compare",),
     "drol.experiments.doctor": ("doctor",),
-    "drol.experiments.report": ("report",),
+    "drol.pages.report": ("report",),
     "drol.experiments.results.collect": ("collect_results",),
     "drol.export.export": ("export_policy",),
     "drol.paper.presets": ("settings",),

@@ -1,5 +1,6 @@
 """A trained policy: what acts, what it needs, and how it is saved."""
 
+import functools
 from collections.abc import Callable
 from math import prod
 from pathlib import Path
@@ -194,12 +195,7 @@ def load_policies(folder: Path, algorithm: type[Algorithm] | None = None) -> dic
     """
     try:
         saved = read_description(folder, algorithm)
-
-        def skeleton(key: Array) -> Any:
-            networks = jax.vmap(lambda key: saved.algorithm.init(key, saved.spec).policy)
-            return networks(jax.random.split(key, len(saved.seeds))), Standardisation.identity(saved.spec)
-
-        networks, standardisation = load_tree(folder, jax.eval_shape(skeleton, jax.random.key(0)))
+        networks, standardisation = load_tree(folder, policy_shapes(saved.algorithm, saved.spec, len(saved.seeds)))
     except DamagedCheckpoint as error:
         raise InputError(
             f"the policy in {folder} cannot be used: {error}; remove that folder to go on without it"
@@ -208,6 +204,17 @@ def load_policies(folder: Path, algorithm: type[Algorithm] | None = None) -> dic
         seed: Policy(saved.algorithm, jax.tree.map(lambda leaf, i=i: leaf[i], networks), standardisation, saved.box)
         for i, seed in enumerate(saved.seeds)
     }
+
+
+@functools.lru_cache(maxsize=16)
+def policy_shapes(algorithm: Algorithm, spec: Spec, seeds: int) -> Any:
+    """Return the shapes of what is saved of so many seeds; a report loads many policies of few kinds."""
+
+    def skeleton(key: Array) -> Any:
+        networks = jax.vmap(lambda key: algorithm.init(key, spec).policy)
+        return networks(jax.random.split(key, seeds)), Standardisation.identity(spec)
+
+    return jax.eval_shape(skeleton, jax.random.key(0))
 
 
 class Description(NamedTuple):

@@ -69,7 +69,7 @@ MISTAKES = {
     "an unknown choice": (["train", "--q-aggregation", "median"], "--q-aggregation: invalid choice: 'median'"),
     "a missing dataset": (["train", "--dataset", "no/such.npz"], "dataset file no/such.npz does not exist"),
     "not a run": (["evaluate", "no/such"], "no/such is not a run folder"),
-    "not a run to report": (["report", "no/such"], "no/such is not a run folder"),
+    "not a run to report": (["report", "no/such"], "no/such is no folder; give a run, or a folder with runs"),
     "an unknown dataset": (["data", "collect", "antmaze-x"], "unknown dataset 'antmaze-x'; did you mean antmaze-"),
     "an unknown data command": (["data", "colect"], "unknown command of `drol data` 'colect'; did you mean collect?"),
 }

@@ -16,6 +16,11 @@ BAD = {
     "a step in words": (b'{"step": "7", "seed": 0}', "is no row (step is '7')"),
     "a step below zero": (b'{"step": -7, "seed": 0}', "is no row (step is -7)"),
     "a seed that is true": (b'{"step": 7, "seed": true}', "is no row (seed is True)"),
+    "a step that no float holds": (b'{"step": 1' + b"0" * 400 + b', "seed": 0}', "is no row (step is 1000"),
+    "a metric that no float holds": (
+        b'{"step": 7, "seed": 0, "loss": -1' + b"0" * 400 + b"}",
+        "is no row (loss is -100",
+    ),
     "a metric in words": (b'{"step": 7, "seed": 0, "loss": "low"}', "is no row (loss is 'low')"),
 }
 

@@ -6,7 +6,7 @@ from drol.cli.flags import Parser, whole_number
 from drol.cli.jax_cache import keep_compiled_programs
 from drol.cli.train import conclude
 from drol.evaluation.runs import evaluate
-from drol.experiments.report import report
+from drol.pages.report import report
 from drol.paper.presets import settings
 from drol.runs.run import Run
 from drol.training.train import train

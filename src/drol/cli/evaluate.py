@@ -8,7 +8,7 @@ from drol.algorithms import known_algorithms
 from drol.cli.flags import Parser, add_fields, given, number, whole_number
 from drol.cli.jax_cache import keep_compiled_programs
 from drol.cli.main import complain
-from drol.cli.report import tell_damage
+from drol.cli.pages.report import tell_damage
 from drol.errors import InputError
 from drol.evaluation.episodes import EnvironmentFailed
 from drol.evaluation.offline import UPDATES

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from scipy.spatial import KDTree
 
 from drol.data.moments import observation_moments
 from drol.data.standardisation import Standardisation
@@ -25,6 +26,7 @@ NEIGHBOURS = 32  # k
 DRAWS = 16  # actions of the policy for each state: the same for each method and each K, so that they compare
 REFERENCE = 100_000  # training states among which neighbours are searched
 REFERENCE_BYTES = 2**28  # and their size, so that images fit
+TREE = 8  # dimensions of states up to which a tree finds neighbours faster than looking at all
 OUTSIDE = 0.95  # an action is outside the support if d is above this quantile of the held-out data's
 
 
@@ -63,6 +65,8 @@ def nearest(points: np.ndarray, queries: np.ndarray, count: int) -> np.ndarray:
     points = points.reshape(len(points), -1).astype(np.float64)  # differences of large squares need the digits
     queries = queries.reshape(len(queries), -1).astype(np.float64)
     count = min(count, len(points))
+    if points.shape[1] <= TREE:
+        return np.asarray(KDTree(points).query(queries, count)[1]).reshape(len(queries), count)
     squares = np.square(points).sum(-1)
     found = []
     for chunk in np.array_split(queries, -(-len(queries) // 64)):

@@ -161,6 +161,15 @@ class RunDirectory:
         rows = [row.step for name, kind in ROW_FILES.items() for row in read_rows(self.path / name, kind)]
         return max([0, *rows, *named_steps(self.policies)])
 
+    def seconds_per_update(self) -> float | None:
+        """Return how long an update took lately, by when the last two policies were saved; None if nobody can tell."""
+        saved = saved_steps(self.policies)[-2:]
+        try:
+            first, last = ((self.policies / step_name(number)).stat().st_mtime for number in saved)
+        except (OSError, ValueError):  # one was removed meanwhile, or there are fewer than two
+            return None
+        return max(0.0, last - first) / (saved[1] - saved[0])
+
     def rewind(self, step: int) -> list[str]:
         """Forget everything after a step, so that what follows it is written once.
 

@@ -2,6 +2,7 @@
 
 import importlib
 import reprlib
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, Self, TypeVar
@@ -57,6 +58,11 @@ class Rows(list[AnyRow]):
 NUMBER = (int, float)
 
 
+def is_too_large(value: Any) -> bool:
+    """Return whether a value is a whole number that no float can hold, which no row of ours has."""
+    return type(value) is int and abs(value) > sys.float_info.max
+
+
 def entry(values: Mapping[str, Any], name: str, *kinds: type) -> Any:
     """Return an entry of what was read as a row; raise `InputError` if it is absent, of no such type, or below zero.
 
@@ -65,7 +71,7 @@ def entry(values: Mapping[str, Any], name: str, *kinds: type) -> Any:
     if name not in values:
         raise InputError(f"it has no {name!r}")
     value = values[name]
-    if type(value) not in kinds or (kinds == (int,) and value < 0):
+    if type(value) not in kinds or is_too_large(value) or (kinds == (int,) and value < 0):
         raise InputError(f"{name} is {reprlib.repr(value)}")
     return value
 
@@ -75,7 +81,7 @@ def numbers(values: Any, *others: Any) -> Mapping[str, Any]:
     if not isinstance(values, dict):
         raise InputError(f"{reprlib.repr(values)} stands where numbers by name belong")
     for name, value in values.items():
-        if type(value) not in NUMBER and value not in others:
+        if (type(value) not in NUMBER and value not in others) or is_too_large(value):
             raise InputError(f"{name} is {reprlib.repr(value)}")
     return values
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from drol.checkpoints import step_name
 from drol.experiments.compare.statistics import Interval, bootstrap_mean_interval
 from drol.experiments.compare.tables import Table, interval_words, text_of
 from drol.experiments.results.collect import collect_results
@@ -17,7 +16,6 @@ from drol.paper.execute_runs import logged_step
 from drol.progress import duration
 from drol.queue.jobs import Timing, read_timings
 from drol.runs.directory import EVALUATIONS, RunDirectory
-from drol.runs.run import Run
 from drol.sweeps.execute import is_running
 from drol.sweeps.runs import Choice, SweptRun, swept_runs
 from drol.sweeps.sweep import Sweep
@@ -117,12 +115,8 @@ def time_left(root: Path, each: SweptRun, step: int, timings: Iterable[Timing]) 
     own = [timing for timing in timings if (timing.task, timing.method) == (each.run.task, each.run.method)]
     if own:
         return (each.run.steps - step) * statistics.median(timing.seconds / timing.updates for timing in own)
-    run = Run(RunDirectory(root / each.run.name), each.run.settings)
-    saved = run.steps[-2:]
-    if len(saved) < 2:
-        return None
-    first, last = ((run.directory.policies / step_name(number)).stat().st_mtime for number in saved)
-    return (each.run.steps - step) * max(0.0, last - first) / (saved[1] - saved[0])
+    seconds = RunDirectory(root / each.run.name).seconds_per_update()
+    return None if seconds is None else (each.run.steps - step) * seconds
 
 
 def sweep_results(sweep: Sweep) -> Results:

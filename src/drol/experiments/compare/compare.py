@@ -12,7 +12,7 @@ from drol.experiments.compare.groups import AT, Group, count_successes, is_succe
 from drol.experiments.compare.statistics import Interval
 from drol.experiments.results.collect import collect_results
 from drol.experiments.results.merge import check_no_contradiction, differences_in_circumstances, distinct
-from drol.experiments.results.result import EVALUATIONS, Result
+from drol.experiments.results.result import EVALUATIONS, Result, Results
 
 BETTER, WORSE, EQUAL, UNDERPOWERED = "better", "worse", "equal", "underpowered"
 
@@ -122,7 +122,17 @@ def compare(
             raise InputError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}")
     if not margin > 0:
         raise InputError(f"margin is {margin!r}; it must be above 0")
-    collected = collect_results(paths)
+    return compare_results(collect_results(paths), baseline, margin, at, evaluation)
+
+
+def compare_results(
+    collected: Results,
+    baseline: str | None = None,
+    margin: float = 5.0,
+    at: str = "last",
+    evaluation: str = "training",
+) -> Comparison:
+    """Compare results that were collected; as `compare`."""
     results = [each for each in distinct(collected) if each.evaluation == evaluation]
     if not results:
         advice = "`drol evaluate` adds extra ones" if evaluation == "extra" else "train until the first one"

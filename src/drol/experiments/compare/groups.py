@@ -80,12 +80,17 @@ def score_interval(rows: Sequence[Result], scores: Sequence[float] | np.ndarray)
     It is the bootstrap interval over seeds; of success rates, at each end, Wilson's over all episodes if that is
     wider. One seed has only the latter.
     """
+    return interval_of(scores, count_successes(rows) if is_success(rows) else None)
+
+
+def interval_of(scores: Sequence[float] | np.ndarray, counts: tuple[int, int] | None) -> Interval | None:
+    """Return the interval of a mean score, given the successes and the number of all episodes of success rates."""
     found = bootstrap_mean_interval(scores) if len(scores) > 1 else None
-    if is_success(rows):
-        low, high = wilson_interval(*count_successes(rows))
-        wilson = Interval(100 * low, 100 * high)
-        return found.joined(wilson) if found else wilson
-    return found
+    if counts is None:
+        return found
+    low, high = wilson_interval(*counts)
+    wilson = Interval(100 * low, 100 * high)
+    return found.joined(wilson) if found else wilson
 
 
 def choose(rows: Sequence[Result], at: str) -> dict[int, tuple[Result, ...]]:

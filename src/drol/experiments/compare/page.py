@@ -27,18 +27,34 @@ PROFILE_CAPTION = "For each score, the share of runs above it; tasks count alike
 
 def write_page(comparison: Comparison, path: Path) -> None:
     """Write a comparison as one page that needs no other file."""
+    foot = "<p>Made by <code>drol compare</code>; docs/comparing.md says what each number means.</p>"
+    curves = Section("Learning", CURVES_CAPTION, {"learning": figures.learning_curves(comparison)})
+    scores, *others = comparison_sections(comparison)
+    page = page_html(title_of(comparison), headline_of(comparison), [scores, curves, *others], foot)
+    write_whole(path, page)
+
+
+def title_of(comparison: Comparison) -> str:
+    """Return how many groups there are, and on what."""
     labels, tasks = comparison.labels, comparison.tasks
-    title = f"{len(labels)} groups on {tasks[0] if len(tasks) == 1 else f'{len(tasks)} tasks'}"
+    return f"{len(labels)} groups on {tasks[0] if len(tasks) == 1 else f'{len(tasks)} tasks'}"
+
+
+def headline_of(comparison: Comparison) -> str:
+    """Return what is compared with what, and what a reader must know."""
     notes = "".join(f"<li>{html.escape(line)}</li>" for line in (*comparison.notes, *comparison.skipped))
     baseline = html.escape(comparison.baseline)
     lead = f"Compared with <code>{baseline}</code>; a difference within {comparison.margin:g} is equal."
+    return f"<p>{lead}</p>" + (f"<ul>{notes}</ul>" if notes else "")
+
+
+def comparison_sections(comparison: Comparison) -> list[Section]:
+    """Return the scores first, then what they amount to over all tasks."""
     tables = "".join(
-        f"<h3>{html.escape(heading(comparison, task))}</h3>{table(*task_table(comparison, task))}" for task in tasks
+        f"<h3>{html.escape(heading(comparison, task))}</h3>{table(*task_table(comparison, task))}"
+        for task in comparison.tasks
     )
-    sections = [
-        Section("Scores", SCORES_CAPTION, content=tables),
-        Section("Learning", CURVES_CAPTION, {"learning": figures.learning_curves(comparison)}),
-    ]
+    sections = [Section("Scores", SCORES_CAPTION, content=tables)]
     if comparison.overall:
         drawn = {}
         if any(each.improvement is not None for each in comparison.overall):
@@ -46,6 +62,4 @@ def write_page(comparison: Comparison, path: Path) -> None:
         sections.append(Section("All tasks", OVERALL_CAPTION, drawn, table(*overall_table(comparison))))
         profile = {"profile": figures.profile_figure(comparison)}
         sections.append(Section("Performance profiles", PROFILE_CAPTION, profile))
-    headline = f"<p>{lead}</p>" + (f"<ul>{notes}</ul>" if notes else "")
-    foot = "<p>Made by <code>drol compare</code>; docs/comparing.md says what each number means.</p>"
-    write_whole(path, page_html(title, headline, sections, foot))
+    return sections

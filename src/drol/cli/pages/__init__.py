@@ -1,0 +1,1 @@
+"""`drol report` and `drol watch`."""

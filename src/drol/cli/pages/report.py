@@ -1,0 +1,48 @@
+"""`drol report`."""
+
+import sys
+from pathlib import Path
+
+from drol.cli.flags import Parser, whole_number
+from drol.cli.jax_cache import keep_compiled_programs
+from drol.cli.main import complain
+from drol.errors import DAMAGE_SET_ASIDE
+from drol.pages.report import PAGE, report
+from drol.pages.shown import open_runs
+from drol.runs.run import Run, open_run
+
+EPILOG = f"""examples:
+  drol report runs/demo                         runs/demo/report.html
+  drol report runs/a runs/b                     both on one page, compared: {PAGE} in this folder
+  drol report runs --out all.html               all runs below a folder
+  drol report runs/cube --video 2               with films of two episodes
+
+The page needs no other file and no network. `drol watch` shows runs while they train."""
+
+
+def run(arguments: list[str]) -> int:
+    parser = Parser("report", "Write a page of one run or of several: curves, comparison, what policies do.", EPILOG)
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run, or a folder with runs")
+    parser.add_argument("--beside", type=Path, metavar="RUN", help="another run whose metrics are drawn dashed beside")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help=f"the page (default: {PAGE} in the run, or here for several)"
+    )
+    parser.add_argument(
+        "--video", dest="videos", type=whole_number, default=0, metavar="N",
+        help="record N episodes of the first run of each group, and show them as films",
+    )  # fmt: skip
+    parsed = parser.parse(arguments)
+    opened, beside = open_runs(parsed.runs), open_run(parsed.beside) if parsed.beside else None
+    keep_compiled_programs()
+    page = report(
+        opened, beside, lambda words: print(f"drol: note: {words}", file=sys.stderr), parsed.out, parsed.videos
+    )
+    print(f"report: {page}")
+    return tell_damage(opened[0])
+
+
+def tell_damage(run: Run) -> int:
+    """Print what was found damaged and set aside or left out; return the exit code."""
+    for words in run.damage:
+        complain(f"damaged: {words}", DAMAGE_SET_ASIDE)
+    return DAMAGE_SET_ASIDE if run.damage else 0
