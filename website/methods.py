@@ -76,7 +76,8 @@ def score_tables(name: str) -> str:
     families = list(dict.fromkeys(family for family, _ in family_cells()))
     printed = [(column, [family_cells().get((family, column)) for family in families]) for column in columns_of(name)]
     printed = [(column, cells) for column, cells in printed if any(cells)]
-    text = f"**Here**, at the [small scale](../reproduction.md#the-scales), mean over seeds (how many in brackets):\n\n{here}\n\n"
+    scale = "[small scale](../reproduction.md#the-scales)"
+    text = f"**Here**, at the {scale}, mean over seeds (how many in brackets):\n\n{here}\n\n"
     if not printed:
         return f"{text}**Published**: the paper's tables do not have this method."
     head = ("family", *(TITLES[column] for column, _ in printed))
@@ -84,7 +85,8 @@ def score_tables(name: str) -> str:
         (family, *(number(*cells[place]) if cells[place] else "-" for _, cells in printed))
         for place, family in enumerate(families)
     ]
-    return f"{text}**Published**, in the paper's table of families, at a million updates:\n\n{markdown(head, rows)}"
+    where = "in the paper's table of families (a million updates, on D4RL half as many)"
+    return f"{text}**Published**, {where}:\n\n{markdown(head, rows)}"
 
 
 def describe(scores: Iterable[float]) -> str:

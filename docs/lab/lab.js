@@ -37,7 +37,7 @@
             data: cluster([0, -0.15], 0.7, 40, 0.4),
             hills: [hill(0.1, 0.8, 1, 0.6)],
             settings: { candidates: 20, cloning: 1, q: 0.05 },
-            look: 3,
+            look: 22,
             text: "Watch the ringed data action and the bold line. At first its nearest candidate serves it. Q pulls that candidate away until " +
                 "a neighbour is nearer: from then on the action trains the neighbour, and the first one is free to climb. On the left the " +
                 "same point stays tied to its teacher however long you wait.",

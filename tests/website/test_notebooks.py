@@ -33,7 +33,8 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
     else:
         assert "best of 16: " in printed
         assert (tmp_path / "runs" / "notebook" / "report.html").is_file()
-        pictures = [output for cell in notebook.cells for output in cell.get("outputs", ()) if "image/png" in output.get("data", {})]
+        shown = (output for cell in notebook.cells for output in cell.get("outputs", ()))
+        pictures = [output for output in shown if "image/png" in output.get("data", {})]
         assert len(pictures) == 2
 
 
