@@ -7,6 +7,7 @@ from latex2mathml.converter import convert
 from markdown import Markdown
 from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
+from markdown.util import AtomicString
 
 BLOCK = r"\$\$(.+?)\$\$"
 INLINE = r"(?<![\\\w$])\$(?!\s)([^$\n]+?)(?<![\s\\])\$(?![\w$])"
@@ -26,13 +27,11 @@ class Formula(InlineProcessor):
 def to_mathml(latex: str, display: str = "inline") -> ElementTree.Element:
     """Return a formula as an element `math`."""
     text = re.sub(r'\sxmlns="[^"]*"', "", convert(latex.strip(), display=display))
-    return without_tails(ElementTree.fromstring(text))
+    return as_it_is(ElementTree.fromstring(text))
 
 
-def without_tails(element: ElementTree.Element) -> ElementTree.Element:
+def as_it_is(element: ElementTree.Element) -> ElementTree.Element:
     """Keep Markdown from reading stars and underscores inside a formula."""
-    from markdown.util import AtomicString
-
     for each in element.iter():
         if each.text:
             each.text = AtomicString(each.text)

@@ -28,7 +28,7 @@ def target(link: str, document: PurePosixPath) -> PurePosixPath | None:
     if "://" in link or link.startswith("mailto:"):
         return None
     path = PurePosixPath(os.path.normpath(document.parent / link))
-    return path if (ROOT / path).is_file() else None
+    return path if path.parts[:1] != ("..",) and (ROOT / path).is_file() else None
 
 
 def site_links(text: str, document: PurePosixPath, page: str) -> str:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 import numpy as np
@@ -13,7 +13,7 @@ from drol.cli.algorithms import cell, columns, first_line, show, steps
 from drol.experiments.results.files import read_results
 from drol.paper.argument.tables import markdown
 from drol.paper.presets import family_rows
-from drol.paper.published import family_cells
+from drol.paper.published import Published, family_cells
 from drol.paper.reproduce.experiments import short_name
 from drol.paper.reproduce.render import number
 from drol.paper.reproduce.table import TITLES, scores_by_cell
@@ -55,7 +55,7 @@ def indent(text: str) -> str:
 
 
 @cache
-def measured() -> dict[tuple[str, str], dict[int, float]]:
+def measured() -> Mapping[tuple[str, str], Mapping[int, float]]:
     """Return what our own runs at the small scale scored, by task and column of the paper's tables."""
     return scores_by_cell(read_results(RESULTS), "fql", [])
 
@@ -81,12 +81,13 @@ def score_tables(name: str) -> str:
     if not printed:
         return f"{text}**Published**: the paper's tables do not have this method."
     head = ("family", *(TITLES[column] for column, _ in printed))
-    rows = [
-        (family, *(number(*cells[place]) if cells[place] else "-" for _, cells in printed))
-        for place, family in enumerate(families)
-    ]
+    rows = [(family, *(shown(cells[place]) for _, cells in printed)) for place, family in enumerate(families)]
     where = "in the paper's table of families (a million updates, on D4RL half as many)"
     return f"{text}**Published**, {where}:\n\n{markdown(head, rows)}"
+
+
+def shown(cell: Published | None) -> str:
+    return number(cell.mean, cell.deviation) if cell else "-"
 
 
 def describe(scores: Iterable[float]) -> str:
