@@ -4,8 +4,8 @@
     drol bench: takes minutes; tests/experiments/bench runs it
     -->
 
-before a block leaves out its commands that begin so; `all:` leaves out the whole block. Every document begins in a folder
-with a few short runs; commands that only look at them are run for the first document that has them.
+before a block leaves out its commands that begin so; `all:` leaves out the whole block. Every document begins in a
+folder with a few short runs; commands that only look at them are run for the first document that has them.
 """
 
 import re
@@ -38,7 +38,6 @@ SIZES |= {"log_interval": 10, "checkpoint_interval": 20}
 PYTHON_SIZES = {"settings": SIZES, "evaluate": {"episodes": 1}, "evaluate_offline": {"updates": 2}}
 SMALL = {
     "train": [f"--{name.replace('_', '-')}={value if name != 'hidden_sizes' else 16}" for name, value in SIZES.items()],
-    "demo": ["--steps=20", "--episodes=1", "--out=runs/another-demo"],
     "evaluate": ["--episodes=1"],
     "evaluate --offline": ["--updates=2"],
     "train --online-steps": ["--online-steps=2"],
