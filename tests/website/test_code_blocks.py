@@ -79,7 +79,6 @@ def folder(tmp_path_factory, quick_compile):
         for name, sizes in PYTHON_SIZES.items():
             patch.setattr(drol, name, smaller(getattr(drol, name), sizes), raising=False)
         drol.train(drol.settings(preset="laptop"), "runs/maze", quiet=True)
-        drol.train(drol.settings(preset="laptop", seeds=(0, 1)), "runs/mine", quiet=True)
         drol.train(drol.settings(algorithm="iql", preset="laptop"), "runs/iql", quiet=True)
         shutil.copytree("runs/maze", "runs/demo")
         main(["results", "export", "runs/iql", "--out", "cluster.csv"])
