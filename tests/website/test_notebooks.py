@@ -28,7 +28,8 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
     nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": tmp_path}}).execute()
     printed = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", ()))
     if path.stem == "own_data":
-        assert "V\n" in printed
+        assert " V\n" in printed
+        assert "'single_sample_error': " in printed
         assert (tmp_path / "bundle" / "bundle.json").is_file()
     else:
         assert "best of 16: " in printed
