@@ -5,7 +5,8 @@
     -->
 
 before a block leaves out its commands that begin so; `all:` leaves out the whole block. Every document begins in a
-folder with a few short runs; commands that only look at them are run for the first document that has them.
+folder with a few short runs; commands that only look at them are run for the first document that has them. A document
+that has a test of its own says so: `<!-- run by tests/test_examples.py -->`.
 """
 
 import re
@@ -31,6 +32,7 @@ PAGES = sorted({ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/me
 BLOCK = re.compile(
     r"(?:<!-- not run\n(?P<reasons>.*?)-->\n+)?^```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^```", re.M | re.S
 )
+ELSEWHERE = re.compile(r"^<!-- run by (tests/[\w/.]+) -->$", re.MULTILINE)
 LANGUAGES = {"sh", "python", "toml", "text", ""}
 
 SIZES = {"steps": 20, "hidden_sizes": (16,), "batch_size": 16, "evaluation_episodes": 1, "evaluation_interval": 20}
@@ -61,8 +63,11 @@ class Block:
 
 
 def blocks_of(path: Path) -> list[Block]:
-    found = []
-    for match in BLOCK.finditer(path.read_text()):
+    text, found = path.read_text(), []
+    if elsewhere := ELSEWHERE.search(text):
+        assert (ROOT / elsewhere[1]).is_file(), elsewhere[1]
+        return []
+    for match in BLOCK.finditer(text):
         reasons = [line.split(": ", 1) for line in (match["reasons"] or "").splitlines() if line.strip()]
         found.append(Block(match["language"], match["text"], dict(reasons)))
     return found
