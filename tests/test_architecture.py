@@ -16,6 +16,7 @@ import drol.algorithms
 import drol.tasks
 
 ROOT = Path(__file__).parents[1]
+MADE = ("commands/", "reference/", "notebooks/")  # pages that the site makes; its build in strict mode looks for them
 
 
 def test_imports_go_one_way():
@@ -109,5 +110,5 @@ def test_to_import_drol_changes_no_style_of_matplotlib():
 def test_links_and_paths_in_the_documents_exist(path):
     text = path.read_text()
     for target in re.findall(r"\]\(([^)#]+)\)", text):
-        if "://" not in target:
+        if "://" not in target and not target.startswith(MADE):
             assert (path.parent / target).exists(), target

@@ -219,6 +219,15 @@ def test_the_storm_runs_in_the_same_environment(checkout):
     assert checkout.calls("-m storm") == ["python3.12 -m storm --minutes 1"]
 
 
+def test_docs_are_served_by_the_same_environment(checkout):
+    checkout.add_python("python3.12", 12)
+    (checkout.path / "env").symlink_to(shutil.which("env") or pytest.fail("no env on this machine"))
+    answer = checkout.run("docs", "--dev-addr", "127.0.0.1:8001")
+    assert answer.returncode == 0, answer.stderr
+    assert checkout.calls("pip install")[0].endswith(f"--editable {checkout.folder}[docs]")
+    assert checkout.calls("-m mkdocs") == ["python3.12 -m mkdocs serve --dev-addr 127.0.0.1:8001"]
+
+
 def test_help_lists_the_commands_once_set_up(checkout):
     checkout.add_python("python3.12", 12)
     assert "trains" not in checkout.run("--help").stdout

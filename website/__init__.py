@@ -1,0 +1,1 @@
+"""What the documentation site makes when it is built: reference, methods, examples, notebooks, formulas."""
