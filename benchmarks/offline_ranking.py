@@ -2,10 +2,11 @@
 
     python benchmarks/offline_ranking.py RUN... --csv results/offline_ranking.csv --document docs/offline-evaluation.md
 
-Every saved policy of the runs but the untrained one is judged by all figures of `drol evaluate --offline` and by
-fitted-Q evaluation with a remedy; rows that the file has already are kept, so that it can be stopped and go on. Without
-runs it makes the document's tables anew. True worth: the score that training recorded and, in point mazes, the mean
-discounted value from the states in which trajectories of the data begin, which is what fitted-Q evaluation estimates.
+The saved policies of the runs (all but the untrained one, or those of `--steps`) are judged by all figures of
+`drol evaluate --offline` and by fitted-Q evaluation with a remedy; rows that the file has already are kept, so that it
+can be stopped and go on. Without runs it makes the document's tables anew. True worth: the score that training recorded
+and, in point mazes, the mean discounted value from the states in which trajectories of the data begin, which is what
+fitted-Q evaluation estimates.
 """
 
 import argparse
@@ -20,7 +21,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from scipy.spatial import KDTree
 
 from drol.algorithms import algorithm_name
 from drol.cli.jax_cache import keep_compiled_programs
@@ -29,7 +29,7 @@ from drol.evaluation import fitted_q
 from drol.evaluation.episodes import draw_rows
 from drol.evaluation.held_out import split
 from drol.evaluation.offline import UPDATES, OfflineEvaluator, rank_correlation
-from drol.evaluation.support import NEIGHBOURS, OUTSIDE, REFERENCE, action_distance, draw_actions
+from drol.evaluation.support import NEIGHBOURS, OUTSIDE, REFERENCE, action_distance, draw_actions, nearest
 from drol.experiments.documents import fill_document
 from drol.policy import Policy
 from drol.runs.run import Run, open_run
@@ -112,11 +112,11 @@ class Judge:
         reference, _, _ = split(task)
         known = reference.dataset.take(jnp.asarray(reference.spread(REFERENCE)))
         standardise = self.plain.data.start.standardisation
-        tree = KDTree(np.asarray(standardise(known.observation)))
+        points = np.asarray(standardise(known.observation))
         limit = jnp.quantile(self.plain.held_out.data_distance, OUTSIDE)
 
         def support(observation: Array) -> Support:
-            _, index = tree.query(np.asarray(standardise(observation)), NEIGHBOURS)
+            index = nearest(points, np.asarray(standardise(observation)), NEIGHBOURS)
             return Support(known.action[index], limit)
 
         data = self.plain.data
@@ -150,15 +150,15 @@ class Judge:
         return {name: found.get(name) for name in FIGURES}
 
 
-def judge_run(run: Run, judge: Judge, known: set[tuple]) -> Iterable[dict]:
-    """Judge the trained policies of a run that are not known yet."""
+def judge_run(run: Run, judge: Judge, steps: list[int], known: set[tuple]) -> Iterable[dict]:
+    """Judge the policies of a run after some steps, all but the untrained one if none are given, that are not known."""
     algorithm = run.config.algorithm
     recorded = {(row.step, row.seed): row.score for row in run.evaluations}
-    for step in run.steps:
+    for step in steps or [step for step in run.steps if step]:
         for seed in run.config.seeds:
             name = "/".join(run.path.absolute().parts[-2:])
             row = {"task": run.config.task, "run": name, "step": step, "seed": seed}
-            if step == 0 or tuple(map(str, row.values())) in known or recorded.get((step, seed)) is None:
+            if tuple(map(str, row.values())) in known or recorded.get((step, seed)) is None:
                 continue
             policy, best_of = run.policy(step, seed), algorithm.check_best_of(None)
             settings = algorithm.to_dict()
@@ -258,6 +258,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="*", type=Path)
     parser.add_argument("--csv", type=Path, required=True)
+    parser.add_argument("--steps", type=int, nargs="+", default=[])
     parser.add_argument("--updates", type=int, default=UPDATES)
     parser.add_argument("--document", type=Path)
     parsed = parser.parse_args()
@@ -268,7 +269,7 @@ def main() -> None:
         run = open_run(path)
         if run.config.task not in judges:
             judges[run.config.task] = Judge(run.task, parsed.updates)
-        for row in judge_run(run, judges[run.config.task], known):
+        for row in judge_run(run, judges[run.config.task], parsed.steps, known):
             new = not parsed.csv.exists()
             with parsed.csv.open("a", newline="") as file:
                 writer = csv.DictWriter(file, list(row))
