@@ -23,7 +23,7 @@ def run(arguments: list[str]) -> int:
         if is_dataset(parsed.what):
             audit = audit_stored(parsed.what[0].removeprefix("files/"), report=progress.show)
         else:
-            audit = audit_files([Path(each) for each in parsed.what], *parse_reading(parsed), report=progress.show)
+            audit = audit_files([Path(each) for each in parsed.what], report=progress.show, **parse_reading(parsed))
     print(audit)
     return 1 if audit.problems else 0
 
@@ -31,5 +31,5 @@ def run(arguments: list[str]) -> int:
 def is_dataset(names: list[str]) -> bool:
     """Return whether the arguments are the name of a dataset; else they are files and folders."""
     name = names[0]
-    is_path = Path(name).exists() or Path(name).suffix or ("/" in name and not name.startswith("files/"))
+    is_path = Path(name).exists() or Path(name).suffix or "*" in name or ("/" in name and not name.startswith("files/"))
     return len(names) == 1 and not is_path

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from drol.data.files.columns import IMAGE, NUMBERS, OTHER, Column, describe_shape
 from drol.data.files.fields import StepFile, choose_fields, common_length, join_fields, steps_in_block
 from drol.data.files.npy import Header, read_header
 from drol.data.rows import Arrays
@@ -71,7 +72,8 @@ class NpzFile(StepFile):
     def __init__(self, path: Path, mapping: Mapping[str, Sequence[str]]):
         self.path = path
         with open_npz(path, ()) as archive:
-            self.chosen = choose_fields(list_names(archive), mapping, path)
+            self.columns = [describe_member(archive, name) for name in list_names(archive)]
+            self.chosen = choose_fields(self.columns, mapping, path)
             members = {name: Member.find(archive, name) for names in self.chosen.values() for name in names}
             for name, member in members.items():
                 if not member.shape:
@@ -92,6 +94,19 @@ class NpzFile(StepFile):
                 stop = min(start + count, self.steps)
                 parts = {name: reader.read(stop - start) for name, reader in readers.items()}
                 yield join_fields(parts, self.chosen), stop / self.steps
+
+
+def describe_member(archive: zipfile.ZipFile, name: str) -> Column:
+    """Return what an array of an archive is; one that cannot be read is said to be so."""
+    try:
+        member = Member.find(archive, name)
+    except InputError as error:
+        return Column(name, OTHER, words="unreadable", why=str(error))
+    shape, dtype = member.shape[1:], member.dtype
+    if not member.shape:
+        return Column(name, OTHER, words=f"a single {dtype}", why="it is a single value, not a row for each step")
+    kind = IMAGE if len(shape) == 3 and dtype == np.uint8 else NUMBERS if dtype.kind in "biuf" else OTHER
+    return Column(name, kind, shape, describe_shape(str(dtype), shape))
 
 
 @contextlib.contextmanager
