@@ -75,5 +75,12 @@ def check_same_inputs(path: Path, policy: Policy, standardisation: Standardisati
             f"the observations of {path} are standardised otherwise; use its --standardise-observations, "
             "--observation-scale and data, or train it without standardising"
         )
+    for what in ("observation", "action"):
+        theirs, ours = (getattr(each, f"{what}_dimensions") for each in (policy, task))
+        if theirs and ours and theirs.names != ours.names:
+            raise InputError(
+                f"the numbers of the {what} are {', '.join(theirs.names)[:80]} in {path} and {', '.join(ours.names)[:80]} "
+                f"in {task.name}; they must be the same, in the same order"
+            )
     if policy.action_box != task.action_box:
         raise InputError(f"the actions of {path} are scaled from another box; it must be that of {task.name}")

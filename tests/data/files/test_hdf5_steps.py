@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 from step_files import ENDS, flat_steps, refusal, write_minari, write_robomimic
 
-from drol.data.files.hdf5 import EpisodeHDF5File, FlatHDF5File, open_hdf5_steps, write_hdf5
+from drol.data.files.hdf5 import write_hdf5
+from drol.data.files.hdf5_steps import EpisodeHDF5File, FlatHDF5File, open_hdf5_steps
 
 
 @pytest.fixture

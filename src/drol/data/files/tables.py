@@ -38,18 +38,31 @@ class TableFile(StepFile):
         with self.open() as table:
             schema, self.steps = self.describe(table)
             # The first step tells how long lists are: to ask pyarrow for a column of a damaged file ends the process.
-            first = next(self.batches(table, 1, [item.name for item in schema if may_have_lists(item.type)]), None)
+            lists = [item.name for item in schema if may_have_lists(item.type)]
+            first = next(self.batches(table, 1, lists), None) if lists else None
             self.columns = self.describe_columns(schema, first)
             if beside is not None:
                 self.columns += beside.others
                 self.notes, self.box = beside.notes, beside.box
             self.chosen = choose_fields(self.columns, mapping, path)
+            self.refuse_texts()
             self.has_final = beside is not None and beside.has_final
             self.is_episode = self.has_final
             self.used = sorted({name for names in self.chosen.values() for name in names})
             first = next(self.batches(table, 1, self.top), None)
             values = sum(self.to_array(name, column_of(first, name)).size for name in self.used) if first else 0
         self.nbytes = 4 * values * self.steps
+
+    def refuse_texts(self) -> None:
+        """Raise `InputError` for a column of text in place of numbers."""
+        columns = {column.name: column for column in self.columns}
+        for field, names in self.chosen.items():
+            for name in names if field not in ("episode", "time") else ():
+                if columns[name].kind != NUMBERS:
+                    words = columns[name].words
+                    raise InputError(
+                        f"{self.path}: {name} is of the type {words}; it must hold numbers (no images or videos)"
+                    )
 
     @property
     def top(self) -> list[str]:
@@ -102,7 +115,7 @@ class TableFile(StepFile):
         if types.is_dictionary(value):
             value = value.value_type
         if types.is_string(value) or types.is_large_string(value):
-            return [Column(name, TEXT, words="text", why=why or "it is text")]
+            return [Column(name, TEXT, words=str(value), why=why or "it is text")]
         if types.is_timestamp(value) or types.is_date(value):
             return [Column(name, TEXT, words=str(value), why=why or "it is a date, which only --time reads", **texts)]
         if not (types.is_floating(value) or types.is_integer(value) or types.is_boolean(value)):

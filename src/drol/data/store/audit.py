@@ -17,6 +17,7 @@ from drol.data.rows import ROW_ARRAYS, check_rows
 from drol.data.store.audit_text import audit_lines
 from drol.data.store.importing import ReadProgress, Scaling, read_rows, with_box
 from drol.data.store.notes import find_notes, notes_on_time
+from drol.data.store.relations import RowSample, notes_on_actions
 from drol.data.store.source import Source
 from drol.data.store.statistics import Statistics
 from drol.data.store.stored import StoredDataset
@@ -63,7 +64,7 @@ def audit_stored(name: str, root: Path | None = None, report: Report | None = No
         report: Called with the bytes that were read.
     """
     stored = StoredDataset.open(name, root)
-    manifest, statistics = stored.manifest, Statistics()
+    manifest, statistics, sample = stored.manifest, Statistics(), RowSample()
     done, total = 0, 2 * sum(stored.nbytes(split) for split in stored.splits)
 
     def advance(count: int) -> None:
@@ -80,6 +81,7 @@ def audit_stored(name: str, root: Path | None = None, report: Report | None = No
         except InputError as error:
             raise InputError(f"{stored.folder / split} cannot be trained on: {error}") from error
         statistics.add_all(arrays, advance)
+        sample.add(arrays)
     counts, dimensions = Counts(**manifest["counts"]), stored.dimensions
     unused = tuple(Unused(*each) for each in manifest["unused"])
     notes = [*manifest["notes"], *find_notes(statistics, counts, dimensions, not stored.has("validation"))]
@@ -90,7 +92,7 @@ def audit_stored(name: str, root: Path | None = None, report: Report | None = No
         box=stored.box if manifest["actions_scaled"] else None,
         counts=counts,
         statistics=statistics,
-        notes=tuple(notes + notes_on_time(manifest["sampling"])),
+        notes=(*notes, *notes_on_time(manifest["sampling"]), *notes_on_actions(sample.relations(), dimensions)),
         dimensions=dimensions,
         unused=unused,
         sampling=manifest["sampling"],
@@ -129,10 +131,11 @@ def audit_files(
         no_marks = not {"terminal", "timeout", "end", "episode"} & names.keys()
         file_is_episode = reading.file_is_episode or no_marks
         reading = dataclasses.replace(reading, ends="timeout", file_is_episode=file_is_episode)
-    assembler, statistics = Assembler(names, reading, problems, rule), Statistics()
+    assembler, statistics, sample = Assembler(names, reading, problems, rule), Statistics(), RowSample()
     first: dict[str, np.ndarray] = {}
     for rows in read_rows(files, assembler, progress):
         statistics.add(rows)
+        sample.add(rows)
         first = first or (first_episode(rows) if rows and len(rows["last"]) else {})
     dimensions = source.dimensions(assembler.shapes) if assembler.shapes else {"observation": None, "action": None}
     sampling = assembler.clock.summary() if assembler.clock else None
@@ -143,7 +146,12 @@ def audit_files(
         box=reading.box,
         counts=assembler.counts,
         statistics=statistics,
-        notes=(*source.notes, *find_notes(statistics, assembler.counts, dimensions), *notes_on_time(sampling)),
+        notes=(
+            *source.notes,
+            *find_notes(statistics, assembler.counts, dimensions),
+            *notes_on_time(sampling),
+            *notes_on_actions(sample.relations(), dimensions),
+        ),
         dimensions=dimensions,
         unused=tuple(source.unused),
         sampling=sampling,

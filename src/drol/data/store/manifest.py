@@ -165,7 +165,7 @@ def check_dimensions(path: Path, found: Any, size: int | None) -> None:
     try:
         Dimensions.from_dict(found, len(found["names"]) if size is None else size)
     except InputError as error:
-        raise InputError(f"{path}: {error}; {ADVICE}") from error
+        raise InputError(f"{path} has wrong names of numbers ({error}); {ADVICE}") from error
 
 
 def check_split(path: Path, name: str, split: Any) -> None:
