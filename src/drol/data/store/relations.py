@@ -135,10 +135,10 @@ def notes_on_delays(found: Relations, actions: Sequence[str], observations: Sequ
         lag, moved = np.unravel_index(strength[:, number].argmax(), strength[:, number].shape)
         best, now = strength[lag, number, moved], strength[LAGS.index(0), number].max()
         if LAGS[lag] != 0 and best > max(CLEAR, FACTOR * now, now + MARGIN):
-            when = f"{LAGS[lag]} steps later" if LAGS[lag] > 0 else f"{-LAGS[lag]} steps before it"
+            when = f"{steps(LAGS[lag])} later" if LAGS[lag] > 0 else f"{steps(-LAGS[lag])} before it"
             notes.append(
-                f"{name} goes with the change of {observations[moved]} {when} (correlation {best:.2f}; {now:.2f} at most "
-                "in its own step): is there a delay, or are the rows shifted?"
+                f"{name} goes with the change of {observations[moved]} {when} (correlation {best:.2f}, in its own step "
+                f"at most {now:.2f}): is there a delay, or are the rows shifted?"
             )
     return notes[:8]
 
@@ -168,3 +168,8 @@ def note_on_order(found: Relations, actions: Sequence[str], observations: Sequen
         return None
     pairs = ", ".join(f"{actions[a]} moves {observations[o]}" for a, o in zip(clear[:8], moved[:8], strict=True))
     return f"actions move observations in another order than their own ({pairs}): are the joints in the same order?"
+
+
+def steps(count: int) -> str:
+    """Return a number of steps in words."""
+    return "1 step" if count == 1 else f"{count} steps"
