@@ -1,6 +1,6 @@
 """A trained policy: what acts, what it needs, and how it is saved."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,15 +16,12 @@ from drol.algorithms import Algorithm, algorithm_name, find_algorithm
 from drol.bounds import LONGEST
 from drol.checkpoints import DamagedCheckpoint, load_tree, read_arrays, read_metadata, save_tree
 from drol.data.actions import ActionBox
-from drol.data.dimensions import Dimensions
+from drol.data.dimensions import Dimensions, Observation, in_order
 from drol.data.standardisation import Standardisation
 from drol.errors import InputError
 from drol.types import Spec
 
 LARGEST = float(np.finfo(np.float32).max)  # number that a network can be given
-
-
-Observation = ArrayLike | Mapping[str, Any]  # numbers in their order, or by their names
 
 
 class Policy(eqx.Module):
@@ -144,15 +141,6 @@ class ControlPolicy:
         action = self.compiled(values, np.uint32(self.step))
         self.step += 1
         return from_unit(np.asarray(action), self.action_box)
-
-
-def in_order(observation: Observation, dimensions: Dimensions | None) -> ArrayLike:
-    """Return an observation as numbers in their order; a mapping must have every name and no other."""
-    if not isinstance(observation, Mapping):
-        return observation
-    if dimensions is None:
-        raise InputError("this policy knows no names of observations; give the numbers in the order of the data")
-    return dimensions.take(observation)
 
 
 def from_unit(action: np.ndarray, box: ActionBox | None) -> np.ndarray:

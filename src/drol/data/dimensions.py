@@ -5,11 +5,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from drol.errors import InputError
 
 LARGEST = 4096  # numbers that are named one by one; longer vectors have no names
 LONGEST_TEXT = 200
+
+Observation = ArrayLike | Mapping[str, Any]  # numbers in their order, or by their names
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,15 @@ class Dimensions:
             name + (f" [{unit}]" if unit else "") + (f" in {frame}" if frame else "")
             for name, unit, frame in zip(self.names, units, frames, strict=True)
         ]
+
+
+def in_order(observation: Observation, dimensions: Dimensions | None) -> ArrayLike:
+    """Return an observation as numbers in their order; a mapping must have every name and no other."""
+    if not isinstance(observation, Mapping):
+        return observation
+    if dimensions is None:
+        raise InputError("this policy knows no names of observations; give the numbers in the order of the data")
+    return dimensions.take(observation)
 
 
 def is_list(value: Any) -> bool:
