@@ -17,7 +17,11 @@ SUFFIXES = {
     ".tsv": "csv",
     ".csv.gz": "csv",
     ".tsv.gz": "csv",
+    ".mcap": "bag",
+    ".db3": "bag",
+    ".tfrecord": "tfrecord",
 }
+BAG = "metadata.yaml"  # of a folder that is a bag of ROS 2
 PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".npy")
 MOST_FILES = 100_000
 
@@ -46,7 +50,10 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def find_in_folder(folder: Path) -> list[Path]:
-    """Return the files of a folder: those of LeRobot or Minari, else all of one kind that can be read."""
+    """Return the files of a folder: those of LeRobot or Minari, bags, else all of one kind that can be read."""
+    bags = sorted((path.parent for path in folder.rglob(BAG)), key=in_order)
+    if bags:
+        return bags
     for pattern in ("data/**/*.parquet", "**/main_data.hdf5", "data/**/*.arrow"):
         inside = sorted(folder.glob(pattern), key=in_order)
         if inside:
@@ -72,6 +79,10 @@ def in_order(path: Path) -> list[tuple[int, str]]:
 
 def kind_of(path: Path) -> str | None:
     """Return the kind of a file by the end of its name; None if it is not known."""
+    if path.is_dir():
+        return "bag" if (path / BAG).is_file() else None
+    if ".tfrecord" in path.name:  # TFDS adds which of how many files it is
+        return "tfrecord"
     suffixes = [suffix.lower() for suffix in path.suffixes]
     return SUFFIXES.get("".join(suffixes[-2:])) or SUFFIXES.get(suffixes[-1] if suffixes else "")
 
@@ -105,6 +116,14 @@ def open_steps(path: Path, mapping: Mapping[str, Sequence[str]]) -> StepFile:
         from drol.data.files.csv import CSVFile
 
         return CSVFile(path, mapping)
+    if kind == "bag":
+        from drol.data.files.records.bags import BagFile
+
+        return BagFile(path, mapping)
+    if kind == "tfrecord":
+        from drol.data.files.records.tfrecord import TFRecordFile
+
+        return TFRecordFile(path, mapping)
     raise InputError(f"{path} {why_not(path)}")
 
 
@@ -113,6 +132,7 @@ ADVICE = {
     "numpy.savez('data.npz', observations=..., actions=..., rewards=..., ...)",
     (".xlsx", ".xls", ".ods"): "is a spreadsheet; save it as CSV",
     (".mat",): "is of MATLAB; write it as HDF5 (save -v7.3 keeps objects, so use h5create and h5write) or as CSV",
+    (".bag",): "is a bag of ROS 1; make it one of ROS 2 with: rosbags-convert --src FILE.bag --dst FOLDER",
     (".feather",): "is a Feather file; rename it to .arrow, which it is",
     (".json", ".jsonl"): "is JSON; write its rows as CSV or Parquet, such as pandas.read_json(...).to_parquet(...)",
     (".zarr",): "is a Zarr store; write its arrays with numpy.savez('data.npz', observations=..., actions=..., ...)",

@@ -111,9 +111,15 @@ def import_files(
     with writer:
         for rows in read_rows(files, assembler, progress, max_bytes):
             writer.append(rows)
-        origin = [{"name": file.path.name, "bytes": file.path.stat().st_size} for file in files]
+        origin = [{"name": file.path.name, "bytes": size_of(file.path)} for file in files]
         writer.publish(describe(assembler, origin, source))
     return StoredDataset.open(name, root)
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes of a file, or of the files in a folder that is one recording."""
+    inside = path.iterdir() if path.is_dir() else [path]
+    return sum(each.stat().st_size for each in inside)
 
 
 def with_box(source: Source, scaling: Scaling, progress: ReadProgress) -> Source:

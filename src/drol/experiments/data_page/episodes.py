@@ -156,5 +156,5 @@ def robust_deviation(values: np.ndarray) -> np.ndarray:
     """Return how many robust deviations values are from their median; equal values are none."""
     offset = values - np.median(values)
     spread_of = 1.4826 * np.median(np.abs(offset))
-    floor = max(1e-3 * np.abs(values).max(initial=0), 0.1 * values.std(), 1e-12)
+    floor = max(0.02 * abs(float(np.median(values))), 0.1 * values.std(), 1e-12)
     return offset / max(spread_of, floor)
