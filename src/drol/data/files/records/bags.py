@@ -56,6 +56,8 @@ class BagFile(StepFile):
 
     @staticmethod
     def describe(name: str, value: Value) -> Column:
+        if value.why:
+            return Column(name, OTHER, words="a field", why=value.why)
         names = tuple(f"{name}[{each}]" for each in value.names)
         shape = value.numbers.shape
         return Column(name, shape=shape, words=describe_shape("float64", shape), names=names, frame=value.frame)

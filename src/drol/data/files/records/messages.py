@@ -30,6 +30,7 @@ class Value:
 
 
 NONE = np.zeros(0)
+SKIPPED = {"header": "steps are aligned by the time of receipt", "layout": "it says how an array is laid out"}
 
 
 class Bag:
@@ -141,8 +142,8 @@ def flatten(message: Any, prefix: str = "", depth: int = 0) -> dict[str, Value]:
     labels = items.get("name")
     for name, value in items.items():
         path = f"{prefix}/{name}" if prefix and name else prefix or str(name)
-        if name == "header":
-            found[path] = Value(NONE, why="steps are aligned by the time of receipt")
+        if name in SKIPPED:
+            found[path] = Value(NONE, why=SKIPPED[name])
             continue
         if is_dataclass(value) or isinstance(value, Mapping):
             found |= flatten(value, path, depth + 1)
