@@ -1,8 +1,8 @@
 """TFRecord files of RLDS, as TFDS writes them: a record is an episode, with the values of all its steps in lists.
 
 The format is small enough to be read here: a record has its length, a checksum of the length, the data and a checksum
-of it; the data is a `tf.train.Example`: named lists of bytes, floats or whole numbers. By the rule of RLDS the last step
-of an episode only holds the final observation.
+of it; the data is a `tf.train.Example`: named lists of bytes, floats or whole numbers. By the rule of RLDS the last
+step of an episode only holds the final observation.
 """
 
 import os
