@@ -26,7 +26,7 @@ def read(path, mapping=MAPPING):
         ("x\ty\tu\n1.5\t2\t0.5\n-3\t4e-1\t1\n", "columns are separated by tabs"),
         ("x|y|u\n1,5|2|0,5\n-3|0,4|1\n", "columns are separated by bars, numbers have a decimal comma"),
         (
-            '"x" ; "y" ; "u"\n"1,5";2;0,5\n-3;0,4;1\n',
+            '"x";"y";"u"\n"1,5";2;0,5\n-3;0,4;1\n',
             "columns are separated by semicolons, numbers have a decimal comma",
         ),
     ],

@@ -75,6 +75,8 @@ def relate(observation: np.ndarray, action: np.ndarray, last: np.ndarray) -> Rel
     observation, action = np.asarray(observation, np.float64), np.asarray(action, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         change = np.where(inside[:, None], observation[1:] - observation[:-1], 0)
+    wraps = find_wraps(observation, change)
+    change = without_outliers(change)
     episode = np.cumsum(np.concatenate(([False], np.asarray(last[:-1], bool))))[:count]
     lags = []
     for lag in LAGS:
@@ -84,7 +86,15 @@ def relate(observation: np.ndarray, action: np.ndarray, last: np.ndarray) -> Rel
         acted, moved = action[start:stop][both], change[start + lag : stop + lag][both]
         lags.append(correlate(acted, moved))
     target = correlate(action[:-1][inside], observation[1:][inside])
-    return Relations(np.stack(lags), target, find_wraps(observation, change))
+    return Relations(np.stack(lags), target, wraps)
+
+
+def without_outliers(values: np.ndarray) -> np.ndarray:
+    """Return columns with their hundredth part that is farthest out brought in: one jump would hide all the rest."""
+    some = values[:: max(1, len(values) // 10_000)]
+    low, high = np.percentile(some, (0.5, 99.5), axis=0)
+    narrow = high <= low
+    return np.where(narrow, values, np.clip(values, low, np.where(narrow, low, high)))
 
 
 def correlate(left: np.ndarray, right: np.ndarray) -> np.ndarray:
