@@ -1,5 +1,6 @@
 """Parquet files, as LeRobot, Hugging Face and pandas write them."""
 
+import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -7,6 +8,11 @@ from typing import Any
 
 from drol.data.files.tables import TableFile, import_pyarrow
 from drol.errors import InputError
+
+
+def import_parquet() -> tuple[Any, Any]:
+    """Return the modules pyarrow and pyarrow.parquet; raise `InputError` with the command that installs them."""
+    return import_pyarrow(), importlib.import_module("pyarrow.parquet")
 
 
 class ParquetFile(TableFile):
@@ -31,13 +37,11 @@ class OpenParquet:
 
     def __init__(self, path: Path):
         self.path = path
-        self.pyarrow = import_pyarrow()
+        self.pyarrow, self.parquet = import_parquet()
 
     def __enter__(self) -> Any:
-        import pyarrow.parquet
-
         try:
-            self.file = pyarrow.parquet.ParquetFile(
+            self.file = self.parquet.ParquetFile(
                 self.path, memory_map=True, pre_buffer=False, page_checksum_verification=True
             )
         except (self.pyarrow.ArrowException, OSError, ValueError) as error:
