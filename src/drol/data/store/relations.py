@@ -142,7 +142,7 @@ def notes_on_delays(found: Relations, actions: Sequence[str], observations: Sequ
     """Return which actions act earlier or later than in their own step."""
     notes, strength = [], np.abs(found.change)
     for number, name in enumerate(actions):
-        lag, moved = np.unravel_index(strength[:, number].argmax(), strength[:, number].shape)
+        lag, moved = divmod(int(strength[:, number].argmax()), strength.shape[2])
         best, now = strength[lag, number, moved], strength[LAGS.index(0), number].max()
         if LAGS[lag] != 0 and best > max(CLEAR, FACTOR * now, now + MARGIN):
             when = f"{steps(LAGS[lag])} later" if LAGS[lag] > 0 else f"{steps(-LAGS[lag])} before it"

@@ -106,24 +106,25 @@ def marginal_figure(looked: Looked, what: str) -> Figure:
     return figure
 
 
-@styled
-def coverage_figure(looked: Looked) -> tuple[Figure, float]:
-    """Draw where the data has been: in the maze, or in the plane of the two directions that vary most.
-
-    Returns:
-        The figure, and the share of the variance that the plane holds.
-    """
-    figure = Figure(figsize=(4.6, 3.8), layout="constrained")
-    axes = figure.subplots()
-    if looked.task.maze is not None:
-        draw_visits(axes, looked.task, looked.trajectories)
-        return figure, 1.0
+def plane_of(looked: Looked) -> tuple[np.ndarray, float]:
+    """Return observations [rows, 2] in the plane of the two directions that vary most, and its share of the variance."""
     values = looked.observation.astype(np.float64)
     scale = values.std(0)
     values = (values - values.mean(0)) / np.where(scale > 0, scale, 1)
     size, directions = np.linalg.eigh(np.cov(values, rowvar=False).reshape(values.shape[1], -1))
     plane = values @ directions[:, ::-1][:, :2]
     plane = plane if plane.shape[1] == 2 else np.column_stack((plane, np.zeros(len(plane))))
+    return plane, float(size[-2:].sum() / max(size.sum(), 1e-30))
+
+
+@styled
+def coverage_figure(looked: Looked, plane: np.ndarray) -> Figure:
+    """Draw where the data has been: in the maze, or in a plane [rows, 2]."""
+    figure = Figure(figsize=(4.6, 3.8), layout="constrained")
+    axes = figure.subplots()
+    if looked.task.maze is not None:
+        draw_visits(axes, looked.task, looked.trajectories)
+        return figure
     counts, x, y = np.histogram2d(plane[:, 0], plane[:, 1], 80)
     axes.imshow(
         np.ma.masked_equal(np.log1p(counts.T), 0), cmap=VISITS, origin="lower", aspect="auto", vmin=0,
@@ -133,7 +134,7 @@ def coverage_figure(looked: Looked) -> tuple[Figure, float]:
     axes.plot(plane[starts, 0], plane[starts, 1], ".", color=GOAL, ms=4, label="first observations")
     axes.legend(fontsize=8)
     axes.set(xlabel="direction that varies most", ylabel="the next")
-    return figure, float(size[-2:].sum() / max(size.sum(), 1e-30))
+    return figure
 
 
 @styled

@@ -50,7 +50,8 @@ def write_data_page(task: Task, path: Path) -> list[str]:
     marginals["action-values"] = figures.marginal_figure(looked, "action")
     sections.append(Section("Marginals", MARGINALS_CAPTION, marginals))
     if not looked.has_images:
-        coverage, share = figures.coverage_figure(looked)
+        plane, share = figures.plane_of(looked)
+        coverage = figures.coverage_figure(looked, plane)
         where = "in the maze" if task.maze else f"in the plane of two directions that holds {share:.0%} of the variance"
         sections.append(Section("Coverage", f"{COVERAGE_CAPTION[:-1]}: {where}.", {"coverage": coverage}))
     if relations is not None:

@@ -150,8 +150,8 @@ def flatten(message: Any, prefix: str = "", depth: int = 0) -> dict[str, Value]:
             continue
         numbers = as_numbers(value)
         if numbers is not None:
-            named = isinstance(labels, list) and len(labels) == numbers.size and numbers.ndim == 1
-            names = tuple(str(label) for label in labels) if named else ()  # pyright: ignore[reportOptionalIterable]
+            fitting = labels if isinstance(labels, list) and numbers.shape == (len(labels),) else []
+            names = tuple(str(label) for label in fitting)
             found[path] = Value(numbers, names)
         else:
             found[path] = Value(NONE, why="it holds no numbers, or too many")

@@ -1,6 +1,7 @@
 """Time within episodes: it must go on, and how evenly it does is measured."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -141,12 +142,12 @@ class Clock:
         return {"column": self.name, "unit": self.unit, "interval": middle, "low": low, "high": high}
 
 
-def is_uneven(sampling: dict[str, Any]) -> bool:
+def is_uneven(sampling: Mapping[str, Any]) -> bool:
     """Return whether the interval between steps spreads more than a policy should be trained on without a word."""
     return sampling["high"] - sampling["low"] > UNEVEN * max(sampling["interval"], 1e-30)
 
 
-def describe_sampling(sampling: dict[str, Any]) -> str:
+def describe_sampling(sampling: Mapping[str, Any]) -> str:
     """Return the sampling in words."""
     interval, unit = sampling["interval"], sampling["unit"]
     if unit == "steps":
