@@ -39,6 +39,7 @@ FIELD_HELP = {
     "success": "true where the task succeeded, for --fill-reward success",
     "held_out": "true in episodes to hold out for validation",
 }
+FORMULA = "--reward-formula"
 NAMED = ("observation", "action")
 TEXTS = ("names", "units", "frames")
 
@@ -67,7 +68,7 @@ def add_reading_flags(parser: Parser) -> None:
         help="without a reward: 0; 1 on the last transition of each episode; 1 where --success is true",
     )
     group.add_argument(
-        "--reward-formula",
+        FORMULA,
         metavar="TEXT",
         help="the reward of a step, from columns in its row: names (in quotation marks if they are no plain words, "
         f"x[2] for one number of several) with {ALLOWED}",
@@ -110,6 +111,15 @@ def add_reading_flags(parser: Parser) -> None:
             )
 
 
+def join_formula(arguments: list[str]) -> list[str]:
+    """Return arguments in which a formula is joined with its flag: one that begins with a minus is no flag."""
+    joined, rest = [], iter(arguments)
+    for argument in rest:
+        following = next(rest, None) if argument == FORMULA else None
+        joined.append(argument if following is None else f"{argument}={following}")
+    return joined
+
+
 def parse_reading(parsed: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of `import_files` and `audit_files` that say what is in the files."""
     reading = ReadingOptions(
@@ -148,7 +158,7 @@ def run(arguments: list[str]) -> int:
         "--max-bytes", type=whole_number, metavar="N", help="refuse files that unpack to more (default: the free disk)"
     )
     add_reading_flags(parser)
-    parsed = parser.parse(arguments)
+    parsed = parser.parse(join_formula(arguments))
     with Progress("importing", "MB", scale=1e6) as progress:
         stored = import_files(
             parsed.files, parsed.out, validation=parsed.validation, seed=parsed.seed, replace=parsed.replace,

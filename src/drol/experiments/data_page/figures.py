@@ -107,7 +107,7 @@ def marginal_figure(looked: Looked, what: str) -> Figure:
 
 
 def plane_of(looked: Looked) -> tuple[np.ndarray, float]:
-    """Return observations [rows, 2] in the plane of the two directions that vary most, and its share of the variance."""
+    """Return observations [rows, 2] in the plane of two directions that varies most, and its share of the variance."""
     values = looked.observation.astype(np.float64)
     scale = values.std(0)
     values = (values - values.mean(0)) / np.where(scale > 0, scale, 1)
