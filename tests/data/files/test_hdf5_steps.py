@@ -119,3 +119,15 @@ def test_units_and_frames_are_attributes(tmp_path):
         file["observations"].attrs.update({"units": "m", "frame": "world"})
     file = open_hdf5_steps(tmp_path / "data.h5", {})
     assert file.dimensions("observation").describe() == ["observations[0] [m] in world", "observations[1] [m] in world"]
+
+
+@pytest.mark.parametrize("kind", [h5py.string_dtype(), "S10"])
+def test_episodes_may_be_text(tmp_path, kind):
+    path, names = tmp_path / "data.h5", np.array(["first", "second run"])[np.arange(60) // 30]
+    with h5py.File(path, "w") as file:
+        for name, array in flat_steps().items():
+            file[name] = array
+        file.create_dataset("episode", data=names.tolist(), dtype=kind)
+    file = open_hdf5_steps(path, {})
+    assert np.concatenate([block["episode"] for block, _ in file.blocks()]).tolist() == names.tolist()
+    assert "has the type" in refusal(open_hdf5_steps, path, {"observation": ["episode"], "episode": ["none"]})

@@ -34,6 +34,7 @@ ALIASES = {
     "success": ("success", "is_success", "next.success"),
     "formula": (),  # the columns that a formula names
 }
+TEXT_FIELDS = ("episode", "time")  # that may be text
 BESIDE = {"observation.state": "observation.environment_state"}  # LeRobot's: what the robot is, what is around it
 
 

@@ -101,8 +101,10 @@ class HDF5File:
             array.read_direct(values)
         return values
 
-    def step_array(self, name: str) -> Any:
+    def step_array(self, name: str, may_be_text: bool = False) -> Any:
         """Return an array that has a row for each step, without reading it."""
+        if may_be_text and is_text(self.find(name)):
+            return Texts(self.find(name))
         array = self.array(name)
         if not array.shape:
             raise InputError(f"dataset file {self.path}: {name!r} is a single value; it must have a row for each step")
@@ -120,6 +122,26 @@ class HDF5File:
                 yield from self.walk(path, depth + 1)
             else:
                 yield path
+
+
+def is_text(array: Any) -> bool:
+    """Return whether something in a file is a list of texts."""
+    h5py = import_h5py()
+    return isinstance(array, h5py.Dataset) and array.ndim == 1 and h5py.check_string_dtype(array.dtype) is not None
+
+
+class Texts:
+    """A list of texts in a file, read in parts."""
+
+    def __init__(self, array: Any):
+        self.array, self.shape, self.nbytes = array, array.shape, 16 * len(array)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, part: slice) -> np.ndarray:
+        texts = [each.decode(errors="replace") if isinstance(each, bytes) else str(each) for each in self.array[part]]
+        return np.asarray(texts, np.str_)
 
 
 def find_fault(array: Any) -> str | None:

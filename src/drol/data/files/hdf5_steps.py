@@ -11,6 +11,7 @@ from drol.data.files.beside.description import Description
 from drol.data.files.columns import ATTRIBUTE, IMAGE, NUMBERS, OTHER, TEXT, Column, describe_shape
 from drol.data.files.fields import (
     IGNORE,
+    TEXT_FIELDS,
     StepFile,
     choose_fields,
     common_length,
@@ -108,7 +109,9 @@ class FlatHDF5File(StepFile):
         self.steps = common_length(path, {name: len(array) for name, array in arrays.items()})
 
     def arrays(self, file: HDF5File) -> dict[str, Any]:
-        return {name: file.step_array(name) for names in self.chosen.values() for name in names}
+        return {
+            name: file.step_array(name, field in TEXT_FIELDS) for field, names in self.chosen.items() for name in names
+        }
 
     def blocks(self) -> Iterator[tuple[Arrays, float]]:
         count = steps_in_block(self.nbytes // max(1, self.steps))

@@ -12,7 +12,7 @@ import numpy as np
 
 from drol.data.files.beside.description import Description
 from drol.data.files.columns import ATTRIBUTE, IMAGE, NUMBERS, OTHER, TEXT, Column, describe_shape
-from drol.data.files.fields import StepFile, choose_fields, join_fields, steps_in_block
+from drol.data.files.fields import TEXT_FIELDS, StepFile, choose_fields, join_fields, steps_in_block
 from drol.data.rows import Arrays
 from drol.errors import InputError
 
@@ -57,7 +57,7 @@ class TableFile(StepFile):
         """Raise `InputError` for a column of text in place of numbers."""
         columns = {column.name: column for column in self.columns}
         for field, names in self.chosen.items():
-            for name in names if field not in ("episode", "time") else ():
+            for name in names if field not in TEXT_FIELDS else ():
                 if columns[name].kind != NUMBERS:
                     words = columns[name].words
                     raise InputError(
