@@ -2,6 +2,7 @@
 
 import json
 import re
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -16,7 +17,11 @@ TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_]*/msg/[A-Za-z][A-Za-z0-9_]*")
 INNER_TYPE = re.compile(r"^MSG: *(\S+)", re.MULTILINE)
 LARGEST_ARRAY = 4096  # numbers of a field; more is an image or a cloud of points
 DEEPEST = 6
-DAMAGE = (OSError, ValueError, KeyError, TypeError, AssertionError, IndexError, EOFError, ArithmeticError, MemoryError)
+DAMAGE = (
+    OSError, ValueError, LookupError, TypeError, AssertionError, AttributeError, EOFError, ArithmeticError, MemoryError,
+    RuntimeError, struct.error,
+)  # fmt: skip
+OTHERS = ("rosbags", "mcap", "sqlite3", "lz4", "zstandard", "backports")  # packages that raise errors of their own
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class Bag:
 
     def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
         self.stack.close()
-        own = error is not None and type(error).__module__.split(".")[0] in ("rosbags", "mcap", "sqlite3", "lz4")
+        own = error is not None and type(error).__module__.split(".")[0] in OTHERS
         if error is not None and not isinstance(error, InputError) and (own or isinstance(error, DAMAGE)):
             raise self.refusal(error) from error
 
