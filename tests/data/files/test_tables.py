@@ -81,3 +81,9 @@ def test_text_in_place_of_numbers_is_refused(tmp_path):
     path = write_parquet(tmp_path / "data")
     assert "text is of the type string; it must hold numbers" in refusal(open_steps, path, {"observation": ["text"]})
     assert "camera is of the type an image" in refusal(open_steps, path, {"observation": ["camera"]})
+
+
+def test_what_is_refused_in_a_good_table_is_not_called_damage(tmp_path):
+    path = write_arrow(tmp_path / "data")
+    message = refusal(open_steps, path, {"observation": ["missing"]})
+    assert message.startswith(f"{path} has no 'missing'")

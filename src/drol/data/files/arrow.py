@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from drol.data.files.tables import TableFile, import_pyarrow
+from drol.data.files.tables import Mapped, TableFile, import_pyarrow
 from drol.errors import InputError
 
 MAGIC = b"ARROW1"
@@ -19,11 +19,14 @@ class ArrowFile(TableFile):
         pyarrow = import_pyarrow()
         importlib.import_module("pyarrow.ipc")
         try:
-            with pyarrow.memory_map(str(self.path)) as source:
+            self.mapped = Mapped(self.path)
+            with self.mapped.reader() as source:
                 is_file = source.read(len(MAGIC)) == MAGIC
                 source.seek(0)
                 yield pyarrow.ipc.open_file(source) if is_file else pyarrow.ipc.open_stream(source)
-        except (pyarrow.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
+        except InputError:
+            raise
+        except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
             line = " ".join(str(error).split())[:200]
             raise InputError(f"{self.path} is not a whole Arrow file ({line}); fetch or write it again") from error
 
@@ -36,7 +39,7 @@ class ArrowFile(TableFile):
         if hasattr(table, "num_record_batches"):
             yield from (table.get_batch(number) for number in range(table.num_record_batches))
         else:  # a stream is read once
-            with pyarrow.memory_map(str(self.path)) as source:
+            with self.mapped.reader() as source:
                 yield from pyarrow.ipc.open_stream(source)
 
     def batches(self, table: Any, count: int, columns: Sequence[str]) -> Iterator[Any]:

@@ -2,11 +2,11 @@
 
 import importlib
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from drol.data.files.tables import TableFile, import_pyarrow
+from drol.data.files.tables import Mapped, TableFile, import_pyarrow
 from drol.errors import InputError
 
 
@@ -18,8 +18,12 @@ def import_parquet() -> tuple[Any, Any]:
 class ParquetFile(TableFile):
     """The columns of one Parquet file."""
 
-    def open(self) -> AbstractContextManager[Any]:
-        return OpenParquet(self.path)
+    @contextmanager
+    def open(self) -> Iterator[Any]:
+        opened = OpenParquet(self.path)
+        with opened as table:
+            self.mapped = opened.mapped
+            yield table
 
     def describe(self, table: Any) -> tuple[Any, int]:
         return table.schema_arrow, table.metadata.num_rows
@@ -30,10 +34,7 @@ class ParquetFile(TableFile):
 
 
 class OpenParquet:
-    """A Parquet file; whatever is wrong with it becomes an `InputError`.
-
-    It is mapped into memory, so that a page that claims to be larger than the file takes no memory.
-    """
+    """A Parquet file; whatever is wrong with it becomes an `InputError`."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -41,8 +42,9 @@ class OpenParquet:
 
     def __enter__(self) -> Any:
         try:
+            self.mapped = Mapped(self.path)
             self.file = self.parquet.ParquetFile(
-                self.path, memory_map=True, pre_buffer=False, page_checksum_verification=True
+                self.mapped.reader(), pre_buffer=False, page_checksum_verification=True
             )
         except (self.pyarrow.ArrowException, OSError, ValueError) as error:
             raise self.refusal(error) from error

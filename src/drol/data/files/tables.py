@@ -1,6 +1,7 @@
 """Steps in tables of Arrow: numbers and lists of numbers in columns, columns in columns; Parquet and Arrow files."""
 
 import importlib
+import mmap
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -30,8 +31,27 @@ def import_pyarrow() -> Any:
     return pyarrow
 
 
+class Mapped:
+    """A file mapped into memory, so that a part that claims to be larger than the file takes no memory."""
+
+    def __init__(self, path: Path):
+        with path.open("rb") as file:
+            self.pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def reader(self) -> Any:
+        """Return what pyarrow reads from."""
+        pyarrow = import_pyarrow()
+        return pyarrow.BufferReader(pyarrow.py_buffer(self.pages))
+
+    def let_go(self) -> None:
+        """Let go of the pages that were read; they are read again if they are needed."""
+        self.pages.madvise(mmap.MADV_DONTNEED)
+
+
 class TableFile(StepFile):
     """The columns of one file; images and videos are not read."""
+
+    mapped: Mapped  # the file, once it is open
 
     def __init__(self, path: Path, mapping: Mapping[str, Sequence[str]], beside: Description | None = None):
         self.path, self.beside = path, beside
@@ -140,6 +160,7 @@ class TableFile(StepFile):
             count = steps_in_block(self.nbytes // max(1, self.steps))
             for batch in self.batches(table, count, self.top):
                 parts = {name: self.to_array(name, column_of(batch, name)) for name in self.used}
+                self.mapped.let_go()
                 done += batch.num_rows
                 block = join_fields(parts, self.chosen)
                 if self.has_final:  # the newest row waits for the one after it; the last holds only an observation
