@@ -83,7 +83,7 @@ def test_a_formula_takes_the_place_of_a_reward_that_is_there(tmp_path):
     arrays = stored.arrays("train")
     inside = ~arrays["last"]
     np.testing.assert_allclose(arrays["reward"][inside], 2 * arrays["observation"][inside, 1], rtol=1e-6)
-    assert "rewards" in [name for name, _, _ in stored.manifest["unused"]]
+    assert ["rewards", "float32", "the formula gives the reward"] in stored.manifest["unused"]
 
 
 def test_time_that_runs_backwards_is_refused_and_sorted_on_demand(path):
@@ -115,7 +115,7 @@ def test_a_time_that_is_none_is_left_alone(path):
     path.write_text(lines(order=-1).replace("True", "False"))
     stored = imported(path, MAPPING | {"time": ["none"]}, ends="timeout")
     assert stored.manifest["sampling"] is None
-    assert "time" in [name for name, _, _ in stored.manifest["unused"]]
+    assert {name: why for name, _, why in stored.manifest["unused"]}["time"] == "--time none ignores it"
     reading = ReadingOptions("timeout", "zero", sort_by_time=True)
     message = refusal(import_files, [path], "other", MAPPING | {"time": ["none"]}, reading, root=path.parent / "d")
     assert "need a time; name it with --time" in message

@@ -8,6 +8,7 @@ from drol.cli.flags import Parser, number, whole_number
 from drol.data.dimensions import Naming
 from drol.data.files.fields import ALIASES
 from drol.data.files.options import ENDS, FILL_REWARDS, FILLS, ReadingOptions
+from drol.data.files.rules.clock import describe_sampling
 from drol.data.files.rules.formula import ALLOWED
 from drol.data.store.importing import Scaling, import_files
 from drol.errors import plain
@@ -185,5 +186,7 @@ def run(arguments: list[str]) -> int:
 def used_and_not(manifest: dict[str, Any]) -> list[str]:
     """Return what was used as what, and what was not used, in few lines; `drol data check` says more."""
     lines = [f"{field}: {name}" for field, name in manifest["fields"].items()]
+    if manifest["sampling"]:
+        lines.append(f"sampling: {describe_sampling(manifest['sampling'])}")
     names = ", ".join(name for name, _, _ in manifest["unused"])
     return [*lines, f"not used: {names or 'nothing'}", *(f"note: {note}" for note in manifest["notes"])]

@@ -7,7 +7,7 @@ from pathlib import Path
 from drol.data.dimensions import Dimensions, Naming
 from drol.data.files import find_files, open_steps
 from drol.data.files.columns import Unused
-from drol.data.files.fields import IGNORE, StepFile
+from drol.data.files.fields import ALIASES, IGNORE, StepFile
 from drol.data.files.options import ReadingOptions
 from drol.data.files.rules.formula import Formula
 from drol.data.files.rules.rewards import Goal, RewardRule
@@ -22,6 +22,7 @@ class Source:
     reading: ReadingOptions
     reward_rule: RewardRule | None
     naming: Mapping[str, Naming]
+    ignored: tuple[str, ...] = ()  # fields that are not to be read
 
     @classmethod
     def open(
@@ -43,7 +44,8 @@ class Source:
         files = open_files(paths, fields)
         rule = RewardRule(formula, goal, files[0].parts_of_formula(formula.names)) if formula else None
         one_each = reading.file_is_episode or all(file.is_episode for file in files)
-        return cls(files, dataclasses.replace(reading, file_is_episode=one_each), rule, naming or {})
+        ignored = tuple(field for field, names in fields.items() if list(names) == [IGNORE])
+        return cls(files, dataclasses.replace(reading, file_is_episode=one_each), rule, naming or {}, ignored)
 
     def dimensions(self, shapes: Mapping[str, tuple]) -> dict[str, Dimensions | None]:
         """Return what the numbers of observations and actions are called.
@@ -64,7 +66,14 @@ class Source:
     @property
     def unused(self) -> list[Unused]:
         """What is in any of the files and is not used, each name once."""
-        return list({each.name: each for file in self.files for each in file.unused}.values())
+        found = {each.name: each for file in self.files for each in file.unused}
+        for field in self.ignored:
+            why = f"--{field.replace('_', '-')} none ignores it"
+            if field == "reward" and self.reward_rule is not None:
+                why = "the goal gives the reward" if self.reward_rule.goal else "the formula gives the reward"
+            for name in set(ALIASES[field]) & found.keys():
+                found[name] = dataclasses.replace(found[name], why=why)
+        return list(found.values())
 
     @property
     def notes(self) -> list[str]:
