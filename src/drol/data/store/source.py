@@ -42,7 +42,7 @@ class Source:
         if formula is not None:
             fields |= {"formula": formula.names, "reward": [IGNORE]}
         files = open_files(paths, fields)
-        rule = RewardRule(formula, goal, files[0].parts_of_formula(formula.names)) if formula else None
+        rule = RewardRule(formula, goal, find_parts(files, formula)) if formula else None
         one_each = reading.file_is_episode or all(file.is_episode for file in files)
         ignored = tuple(field for field, names in fields.items() if list(names) == [IGNORE])
         return cls(files, dataclasses.replace(reading, file_is_episode=one_each), rule, naming or {}, ignored)
@@ -108,3 +108,12 @@ def open_files(paths: Sequence[Path], mapping: Mapping[str, Sequence[str]]) -> l
         if file.box != files[0].box:
             raise InputError(f"{files[0].path} and {file.path} have different boxes of actions; import them apart")
     return files
+
+
+def find_parts(files: Sequence[StepFile], formula: Formula) -> dict[str, slice]:
+    """Return which columns the names of a formula stand for; they must be the same in all files."""
+    parts = files[0].parts_of_formula(formula.names)
+    for file in files[1:]:
+        if file.parts_of_formula(formula.names) != parts:
+            raise InputError(f"the columns of the formula differ in {files[0].path} and {file.path}; import them apart")
+    return parts
