@@ -151,8 +151,8 @@ def text(folder: Path) -> tuple[Attempt, list[bytes]]:
         columns = [name.strip() for name in header]
 
         def number(name: str, cell: str) -> float:
-            is_flag = re.match("term|time|trunc|end|done", name)
-            return flags.get(cell.strip().lower(), float("nan")) if is_flag else float(cell)
+            is_flag, word = re.match("term|time|trunc|end|done", name), cell.strip().lower()
+            return flags.get(word, float("nan")) if is_flag or word in flags or not word else float(cell)
 
         return {name: np.asarray([number(name, line[columns.index(name)]) for line in lines]) for name in names}
 

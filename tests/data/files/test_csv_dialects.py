@@ -83,6 +83,7 @@ def test_episodes_and_times_may_be_text(tmp_path):
         ("1,,x", "line 3 has 'x' in the column 'u'"),
         ("1,2", "line 3 has 2 columns where the first line names 3"),
         (",", "line 3 has 2 columns"),
+        ("1,2,0.5,7", "line 3 has 4 columns where the first line names 3; each line must have as many"),
     ],
 )
 def test_a_cell_that_is_no_number_is_named(tmp_path, line, words):

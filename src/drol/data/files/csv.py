@@ -142,6 +142,7 @@ class CSVFile(StepFile):
         """Return the columns [lines] by name, those that hold text apart from those that hold numbers."""
         if not any(line.strip("\r\n") for line in batch):
             return {name: np.empty(0) for names in groups.values() for name in names}  # NumPy would warn
+        self.refuse_long_lines(batch, first)
         loaded: dict[str, np.ndarray] = {}
         try:
             numbers = load_numbers(self.dialect.numbers(batch), positions["number"], self.dialect)
@@ -156,6 +157,16 @@ class CSVFile(StepFile):
         if positions["text"]:
             loaded |= zip(groups["text"], self.load_texts(batch, positions["text"], first), strict=True)
         return loaded
+
+    def refuse_long_lines(self, batch: Sequence[str], first: int) -> None:
+        """Raise `InputError` for a line with more cells than the first one: its values would stand in wrong columns."""
+        most = len(self.columns)
+        for number, line in enumerate(batch, first):
+            if line.count(self.dialect.separator) >= most:
+                cells = next(self.dialect.cells([line]), [])
+                if any(cell.strip() for cell in cells[most:]):
+                    found = f"line {number} has {len(cells)} columns where the first line names {most}"
+                    raise InputError(f"{self.path}: {found}; each line must have as many")
 
     def load_carefully(self, batch: list[str], positions: list[int], first: int) -> np.ndarray:
         """Return numbers [lines, columns] of lines some of whose cells are empty: they are NaN."""
@@ -215,7 +226,8 @@ def find_dialect(lines: Sequence[str]) -> Dialect:
 
 def read_cell(text: str, decimal_comma: bool = False) -> float:
     """Return the number in a cell: NaN for an empty one, 1 or 0 for true or false; raise `ValueError` for others."""
-    text = text.strip().replace(",", ".") if decimal_comma else text.strip()
+    text = text.strip(" \t\r\n")  # not what else Python takes for space
+    text = text.replace(",", ".") if decimal_comma else text
     if not text:
         return float("nan")
     flag = FLAGS.get(text.lower())
