@@ -112,6 +112,34 @@ def parquet(folder: Path) -> tuple[Attempt, list[bytes]]:
     return attempt, seeds
 
 
+def arrow(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """Arrow's file format and its stream format, with lists of fixed and of any length."""
+    import pyarrow
+    import pyarrow.ipc
+
+    path = folder / "data.arrow"
+
+    def reference(names: Sequence[str]) -> dict[str, np.ndarray]:
+        content = path.read_bytes()
+        is_file = content.startswith(b"ARROW1")
+        table = (pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream)(content).read_all()
+        return {name: np.asarray(table.column(name).to_pylist(), float) for name in names}
+
+    def attempt(data: bytes) -> None:
+        path.write_bytes(data)
+        read_steps(path, reference)
+
+    lists = {name: array.tolist() for name, array in STEPS.items()}
+    fixed = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(STEPS["observations"].ravel()), 2)
+    seeds = []
+    for columns, new in ((lists, pyarrow.ipc.new_file), (lists | {"observations": fixed}, pyarrow.ipc.new_stream)):
+        table = pyarrow.table(columns)
+        with new(path, table.schema) as writer:
+            writer.write_table(table, max_chunksize=5)
+        seeds.append(path.read_bytes())
+    return attempt, seeds
+
+
 def text(folder: Path) -> tuple[Attempt, list[bytes]]:
     """CSV files."""
     path = folder / "data.csv"
@@ -123,8 +151,8 @@ def text(folder: Path) -> tuple[Attempt, list[bytes]]:
         columns = [name.strip() for name in header]
 
         def number(name: str, cell: str) -> float:
-            is_flag = re.match("term|time|trunc|end|done", name)
-            return flags.get(cell.strip().lower(), float("nan")) if is_flag else float(cell)
+            is_flag, word = re.match("term|time|trunc|end|done", name), cell.strip().lower()
+            return flags.get(word, float("nan")) if is_flag or word in flags or not word else float(cell)
 
         return {name: np.asarray([number(name, line[columns.index(name)]) for line in lines]) for name in names}
 
@@ -333,6 +361,7 @@ READERS = {
     "npz": npz,
     "hdf5": hdf5,
     "parquet": parquet,
+    "arrow": arrow,
     "csv": text,
     "dataset": dataset,
     "config": config,

@@ -35,7 +35,8 @@ def record_episode(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]
 def main(folder: Path, steps: int = 2_000) -> float:
     """Return the share of starts from which the policy pushes the point towards 0."""
     os.environ["DROL_DATA"] = str(folder / "datasets")  # where `files/NAME` is looked for
-    with drol.EpisodeWriter("line", action_low=-3, action_high=3) as writer:
+    named = {"observation_dimensions": drol.Dimensions(("position",), ("m",))}  # `run.policy().observation_names`
+    with drol.EpisodeWriter("line", action_low=-3, action_high=3, **named) as writer:
         for seed in range(300):
             writer.add(*record_episode(seed))
     # `drol data check line` now shows what was recorded, how it was understood and what looks wrong.
@@ -45,7 +46,7 @@ def main(folder: Path, steps: int = 2_000) -> float:
     run = drol.train(config, folder / "run", quiet=True)
 
     starts = np.linspace(-1, 1, 20)[:, None]
-    volts = run.policy().act(starts, seed=0)  # in the units of the data, one action for each start
+    volts = run.policy().act({"position": starts[:, 0]}, seed=0)  # in the units of the data, one for each start
     share = float((np.sign(volts) == -np.sign(starts)).mean())
     print(f"pushed towards 0 from {share:.0%} of the starts")
     return share

@@ -21,6 +21,10 @@ ABOUT = {
     "actions_scaled": False,
     "ends": "flags",
     "fields": {"observation": "observations", "action": "actions"},
+    "dimensions": {"observation": None, "action": None},
+    "sampling": None,
+    "unused": [],
+    "notes": [],
     "counts": dataclasses.asdict(Counts()),
     "files": [],
 }

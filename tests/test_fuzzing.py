@@ -12,7 +12,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 FILES_TRIED = 40
 
 
-@pytest.mark.parametrize("reader", ["npz", "hdf5", "parquet", "csv", "dataset"])
+@pytest.mark.parametrize("reader", ["npz", "hdf5", "parquet", "arrow", "csv", "dataset"])
 def test_changed_files_are_read_to_what_is_in_them_or_refused(reader, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     monkeypatch.setenv("DROL_DATA", str(tmp_path))

@@ -1,4 +1,6 @@
+import dataclasses
 import json
+import shutil
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +11,7 @@ from toys import OBSERVATION_SIZE, SPEC, TINY, random_state, random_tree, tiny_c
 from drol.algorithms import BC, IFQL
 from drol.checkpoints import ARRAYS, MANIFEST, manifest_digest, read_metadata, save_tree
 from drol.data.actions import ActionBox
+from drol.data.dimensions import Dimensions
 from drol.data.standardisation import Standardisation
 from drol.errors import InputError
 from drol.policy import Policy, save_policies
@@ -290,3 +293,40 @@ def test_what_is_too_large_for_a_network_is_refused_without_a_warning(folder):
     for call in (policy.act, policy.for_control()):
         assert "too large" in refusal(call, np.asarray([0.0, 1e300, 0.0]))
     policy.act(np.asarray([1, 0, 1], np.uint8))
+
+
+def named_policy(folder):
+    policy = Policy.load(folder)
+    names = Dimensions(("x", "y", "z"), ("m", "m", "m"))
+    return dataclasses.replace(policy, observation_dimensions=names)
+
+
+def test_observations_are_taken_by_name(folder):
+    policy = named_policy(folder)
+    assert policy.observation_names == ("x", "y", "z")
+    assert policy.action_names is None
+    named = {"z": 0.3, "x": 0.1, "y": -0.2}
+    expected = policy.act([0.1, -0.2, 0.3], seed=4)
+    np.testing.assert_array_equal(policy.act(named, seed=4), expected)
+    batch = {name: [value, 2 * value] for name, value in named.items()}
+    np.testing.assert_array_equal(policy.act(batch, seed=4), policy.act([[0.1, -0.2, 0.3], [0.2, -0.4, 0.6]], seed=4))
+    np.testing.assert_array_equal(policy.for_control(seed=2)(named), policy.for_control(seed=2)([0.1, -0.2, 0.3]))
+
+
+def test_names_that_are_missing_or_unknown_are_refused(folder):
+    policy = named_policy(folder)
+    for call in (policy.act, policy.for_control()):
+        assert "lacks the name 'z'; this policy takes x, y, z" in refusal(call, {"x": 0, "y": 0})
+        assert "has an unknown name 'w'" in refusal(call, {"x": 0, "y": 0, "z": 0, "w": 0})
+    assert "knows no names" in refusal(Policy.load(folder).act, {"x": 0})
+
+
+def test_names_are_saved_with_policies(tmp_path, stacked):
+    names = Dimensions(("x", "y", "z")).to_dict()
+    folder = tmp_path / "named"
+    save_policies(folder, TINY, stacked, SPEC, SEEDS, observation_dimensions=names)
+    assert Policy.load(folder).observation_names == ("x", "y", "z")
+    for odd in (names | {"names": ["x", "y"]}, names | {"names": ["x", "x", "y"]}, 5):
+        shutil.rmtree(folder)
+        save_policies(folder, TINY, stacked, SPEC, SEEDS, observation_dimensions=odd)
+        assert "cannot be used" in refusal(Policy.load, folder)

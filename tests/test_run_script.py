@@ -263,7 +263,8 @@ def requirements(name: str) -> list[str]:
 @pytest.mark.parametrize("extra", ["ogbench", "d4rl", "all", "dev"])
 @pytest.mark.parametrize("python", ["3.13", "3.14"])
 def test_the_extras_name_all_that_ogbench_needs_but_labmaze(extra, python):
-    assert needed(extra, "3.12") - needed(extra, python) == {"ogbench", "dm-control", "labmaze"}
+    missing = {name for name in needed(extra, "3.12") - needed(extra, python) if not name.startswith("backports.")}
+    assert missing == {"ogbench", "dm-control", "labmaze"}  # a later Python has what backports give
 
 
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])

@@ -88,5 +88,7 @@ def test_formats_that_are_written_are_read_and_others_are_refused_with_what_to_d
         ):
             formats.check_format(kind, tmp_path, written + 1)
         for odd in (0, -1, True, "1", None, 1.0):
-            with pytest.raises(InputError, match=f"of a {kind}; this drol reads {written}"):
+            with pytest.raises(
+                InputError, match=f"of a {kind}; this drol reads {' and '.join(map(str, formats.READ[kind]))}"
+            ):
                 formats.check_format(kind, tmp_path, odd)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same 
     )
     from drol.algorithms.base import hyperparameter
     from drol.data.dataset import Dataset
+    from drol.data.dimensions import Dimensions
     from drol.data.store.episode_writer import EpisodeWriter
     from drol.errors import InputError
     from drol.evaluation.runs import evaluate, evaluate_offline
@@ -56,6 +57,7 @@ MODULES = {
     ),
     "drol.algorithms.base": ("hyperparameter",),
     "drol.data.dataset": ("Dataset",),
+    "drol.data.dimensions": ("Dimensions",),
     "drol.data.store.episode_writer": ("EpisodeWriter",),
     "drol.errors": ("InputError",),
     "drol.evaluation.runs": ("evaluate", "evaluate_offline"),

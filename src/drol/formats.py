@@ -10,8 +10,8 @@ from typing import Any
 from drol.errors import InputError
 
 # What is written now, and what is read. Checkpoints and policies are both folders of arrays with a manifest.
-WRITTEN = {"run": 1, "checkpoint": 1, "dataset": 2}
-READ = {"run": (1,), "checkpoint": (1,), "dataset": (2,)}
+WRITTEN = {"run": 1, "checkpoint": 1, "dataset": 3}
+READ = {"run": (1,), "checkpoint": (1,), "dataset": (2, 3)}
 
 
 def check_format(kind: str, path: Path, found: Any) -> None:

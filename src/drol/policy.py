@@ -17,6 +17,7 @@ from drol.algorithms import Algorithm, algorithm_name, find_algorithm
 from drol.bounds import LONGEST
 from drol.checkpoints import DamagedCheckpoint, load_tree, read_arrays, read_metadata, save_tree
 from drol.data.actions import ActionBox
+from drol.data.dimensions import Dimensions, Observation, in_order
 from drol.data.standardisation import Standardisation
 from drol.errors import InputError
 from drol.types import Spec
@@ -34,12 +35,25 @@ class Policy(eqx.Module):
     networks: Any  # the `policy` of the algorithm's state
     standardisation: Standardisation
     action_box: ActionBox | None = eqx.field(static=True, default=None)  # of the data, where it was scaled
+    observation_dimensions: Dimensions | None = eqx.field(static=True, default=None)  # names, where the data has them
+    action_dimensions: Dimensions | None = eqx.field(static=True, default=None)
 
-    def act(self, observation: ArrayLike, seed: int = 0, best_of: int | None = None) -> np.ndarray:
+    @property
+    def observation_names(self) -> tuple[str, ...] | None:
+        """What the numbers of an observation are called, in the order in which `act` takes them; None: not known."""
+        return self.observation_dimensions and self.observation_dimensions.names
+
+    @property
+    def action_names(self) -> tuple[str, ...] | None:
+        """What the numbers of an action are called, in the order in which `act` gives them; None: not known."""
+        return self.action_dimensions and self.action_dimensions.names
+
+    def act(self, observation: Observation, seed: int = 0, best_of: int | None = None) -> np.ndarray:
         """Return an action in the units of the data.
 
         Args:
-            observation: One observation, or a batch of them along a first axis.
+            observation: One observation, a batch of them along a first axis, or either as a mapping of all
+                `observation_names` to numbers.
             seed: What is drawn depends on it: the same seed gives the same action.
             best_of: Actions to draw, of which the critic chooses the best; the method's own number if None.
 
@@ -53,7 +67,7 @@ class Policy(eqx.Module):
             (2,)
         """
         shape = self.standardisation.mean.shape
-        values = check_observation(observation, shape, batch=True)
+        values = check_observation(in_order(observation, self.observation_dimensions), shape, batch=True)
         single = values.shape == shape
         values = values[None] if single else values
         keys = jax.random.split(check_seed(seed), len(values))
@@ -113,6 +127,7 @@ class ControlPolicy:
     def __init__(self, policy: Policy, seed: int = 0, best_of: int | None = None):
         # Nothing of the policy is used in a call: to bind a method of an Equinox module takes as long as a network.
         self.shape, self.action_box = policy.standardisation.mean.shape, policy.action_box
+        self.observation_dimensions = policy.observation_dimensions
         count, key = policy.algorithm.check_best_of(best_of), check_seed(seed)
 
         def act(observation: Array, step: Array) -> Array:
@@ -121,9 +136,9 @@ class ControlPolicy:
         self.compiled = jax.jit(act).lower(np.zeros(self.shape, np.float32), np.uint32(0)).compile()
         self.step = 0  # actions drawn so far
 
-    def __call__(self, observation: ArrayLike) -> np.ndarray:
-        """Return the action [action] for an observation, in the units of the data."""
-        values = check_observation(observation, self.shape)
+    def __call__(self, observation: Observation) -> np.ndarray:
+        """Return the action [action] for an observation (numbers, or a mapping of names) in the units of the data."""
+        values = check_observation(in_order(observation, self.observation_dimensions), self.shape)
         action = self.compiled(values, np.uint32(self.step))
         self.step += 1
         return from_unit(np.asarray(action), self.action_box)
@@ -201,7 +216,9 @@ def load_policies(folder: Path, algorithm: type[Algorithm] | None = None) -> dic
             f"the policy in {folder} cannot be used: {error}; remove that folder to go on without it"
         ) from error
     return {
-        seed: Policy(saved.algorithm, jax.tree.map(lambda leaf, i=i: leaf[i], networks), standardisation, saved.box)
+        seed: Policy(
+            saved.algorithm, jax.tree.map(lambda leaf, i=i: leaf[i], networks), standardisation, *saved.outside
+        )
         for i, seed in enumerate(saved.seeds)
     }
 
@@ -224,6 +241,13 @@ class Description(NamedTuple):
     spec: Spec
     seeds: tuple[int, ...]
     box: ActionBox | None
+    observation: Dimensions | None
+    action: Dimensions | None
+
+    @property
+    def outside(self) -> tuple[ActionBox | None, Dimensions | None, Dimensions | None]:
+        """How observations and actions are called and scaled outside the networks."""
+        return self.box, self.observation, self.action
 
 
 def read_description(folder: Path, algorithm: type[Algorithm] | None) -> Description:
@@ -269,6 +293,8 @@ def read_description(folder: Path, algorithm: type[Algorithm] | None) -> Descrip
     kind = algorithm or find_algorithm(name)
     try:
         built, sides = kind.from_dict(settings), ActionBox(*map(tuple, box)) if box else None
+        seen = Dimensions.from_dict(metadata.get("observation_dimensions"), shape[0] if len(shape) == 1 else 0)
+        done = Dimensions.from_dict(metadata.get("action_dimensions"), size)
     except InputError as error:
         raise DamagedCheckpoint(str(error)) from error
-    return Description(built, Spec(tuple(shape), size), tuple(seeds), sides)
+    return Description(built, Spec(tuple(shape), size), tuple(seeds), sides, seen, done)

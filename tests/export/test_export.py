@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import drol_runtime
@@ -77,6 +78,26 @@ def test_the_bundle_says_what_it_is(tmp_path):
     rows = np.asarray(run.task.train.observation)
     assert found["observation"]["low"][0] >= rows[:, 0].min()
     assert found["observation"]["high"][0] > found["observation"]["low"][0]
+
+
+def test_names_units_and_frames_go_with_every_output(tmp_path):
+    run = made_run(tmp_path / "run")
+    policy = run.policy()
+    seen = drol.Dimensions(("x", "y", "speed"), ("m", "m", "m/s"), ("world", "world", "base"))
+    named = dataclasses.replace(policy, observation_dimensions=seen, action_dimensions=drol.Dimensions(("a", "b")))
+    run.policy = lambda step=None, seed=None: named
+    exported = export_policy(run, tmp_path / "bundle", onnx=True)
+    robot = drol_runtime.load(exported.path)
+    assert (robot.observation_names, robot.action_names) == (["x", "y", "speed"], ["a", "b"])
+    entry = robot.description["observation"]
+    assert (entry["units"], entry["frames"]) == (["m", "m", "m/s"], ["world", "world", "base"])
+    values = {"speed": 0.3, "x": 0.1, "y": 0.2}
+    np.testing.assert_array_equal(robot.act(values, seed=0), robot.act([0.1, 0.2, 0.3], seed=0))
+    import onnx
+
+    texts = {each.key: json.loads(each.value) for each in onnx.load(exported.path / "policy.onnx").metadata_props}
+    assert texts["observation_names"] == ["x", "y", "speed"]
+    assert texts["action_names"] == ["a", "b"]
 
 
 def test_an_output_that_differs_is_not_published(tmp_path, monkeypatch):

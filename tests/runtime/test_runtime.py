@@ -134,6 +134,10 @@ def test_observations_by_name(folder, tmp_path):
     np.testing.assert_array_equal(named, policy.act(OBSERVATION, seed=0))
     with pytest.raises(drol_runtime.InputError, match="lacks the name 'speed'; this policy takes x, y, speed"):
         policy.act({"x": 0.3, "y": -1.0})
+    both = {"speed": [0.2, 0.2], "x": [0.3, 0.3], "y": [-1.0, -1.0]}
+    np.testing.assert_array_equal(policy.act(both, seed=0), policy.act([OBSERVATION, OBSERVATION], seed=0))
+    with pytest.raises(drol_runtime.InputError, match="different shapes; each must be a number"):
+        policy.act({"speed": [0.2, 0.1], "x": 0.3, "y": -1.0})
     with pytest.raises(drol_runtime.InputError, match="has an unknown name 'z'"):
         policy.act({"x": 0.3, "y": -1.0, "speed": 0.0, "z": 1.0})
 
@@ -205,6 +209,7 @@ FORGERIES = {
     "a box upside down": lambda found: found["action"].update(low=[2.0, 2.0]),
     "infinite": lambda found: found["action"].update(high=[1e999, 1.0]),
     "names for too few": lambda found: found["observation"].update(names=["x"]),
+    "frames that are numbers": lambda found: found["observation"].update(frames=[1, 2, 3]),
     "the same name twice": lambda found: found["observation"].update(names=["x", "x", "y"]),
     "best of many without critics": lambda found: found["sampler"].update(best_of=5),
     "best of a billion": lambda found: found["sampler"].update(best_of=10**9),

@@ -1,6 +1,7 @@
 """A run that starts from the networks of another."""
 
 import dataclasses
+import json
 import shutil
 
 import numpy as np
@@ -13,6 +14,7 @@ from drol.algorithms import BC
 from drol.checkpoints import ARRAYS, step_name
 from drol.data.actions import ActionBox
 from drol.data.dataset import Dataset
+from drol.data.dimensions import Dimensions
 from drol.errors import InputError
 from drol.runs.directory import RunDirectory
 from drol.training.train import train
@@ -110,6 +112,18 @@ def test_other_shapes_and_boxes_are_refused(other, tmp_path):
     boxed = tiny_task(None, action_box=ActionBox((-2.0, -2.0), (2.0, 2.0)))
     with pytest.raises(InputError, match="are scaled from another box"):
         run(tmp_path / "boxed", boxed, start_from=str(other))
+
+
+def test_another_order_of_numbers_is_refused(tmp_path):
+    names = Dimensions(("x", "y", "z"))
+    first = tiny_task(None, observation_dimensions=names)
+    run(tmp_path / "first", first, steps=3)
+    config = json.loads((tmp_path / "first" / "config.json").read_text())
+    assert config["dimensions"] == {"observation": names.to_dict(), "action": None}
+    other = tiny_task(None, observation_dimensions=Dimensions(("y", "x", "z")))
+    with pytest.raises(InputError, match=r"the observation of .* is x, y, z; that of toy is y, x, z"):
+        run(tmp_path / "second", other, start_from=str(tmp_path / "first"), steps=3)
+    assert run(tmp_path / "third", first, start_from=str(tmp_path / "first"), steps=3).step == 3
 
 
 def test_the_same_standardisation_is_accepted(tmp_path):

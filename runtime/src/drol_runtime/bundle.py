@@ -99,8 +99,9 @@ def check_description(found: dict[str, Any]) -> None:
         low, high = numbers(part["low"], size), numbers(part["high"], size)
         if any(below > above for below, above in zip(low, high)):
             raise ValueError(f"low of the {name} is above high")
-        for words in ("names", "units"):
-            if part[words] is not None and not is_list_of(part[words], str, size):
+        for words in ("names", "units", "frames"):
+            texts = part.get(words)  # the first bundles had no frames
+            if texts is not None and not is_list_of(texts, str, size):
                 raise ValueError(f"{words} of the {name}")
         if part["names"] is not None and len(set(part["names"])) != size:
             raise ValueError(f"names of the {name} are not all different")

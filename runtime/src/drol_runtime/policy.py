@@ -121,7 +121,10 @@ class Policy:
                 f"the observation {'has an unknown' if odd[0] in observation else 'lacks the'} name {str(odd[0])!r}; "
                 f"this policy takes {', '.join(self.observation_names)}"
             )
-        return np.asarray([observation[name] for name in self.observation_names], np.float64)
+        try:
+            return np.stack([np.asarray(observation[name]) for name in self.observation_names], -1)
+        except ValueError as error:
+            raise InputError("the named values have different shapes; each must be a number") from error
 
     def workspace(self, rows: int) -> Workspace:
         """Return the buffers of this thread for so many observations."""

@@ -14,6 +14,7 @@ from drol_runtime.bundle import DESCRIPTION, FORMAT, TESTS, WEIGHTS, digest
 
 from drol import __version__
 from drol.algorithms import algorithm_name
+from drol.data.dimensions import Dimensions
 from drol.data.trajectories import spread
 from drol.networks.mlp import MLP
 from drol.networks.sampler import Sampler
@@ -63,7 +64,7 @@ def write_bundle(folder: Path, run: Run, policy: Policy, example: Example, step:
         "step": step,
         "seed": run.config.seeds[0] if seed is None else seed,
         "dataset_fingerprint": run.directory.read_config().get("dataset_fingerprint", ""),
-        "observation": observation_entry(run),
+        "observation": observation_entry(run, policy),
         "action": action_entry(policy, sampler.action_size),
         "sampler": sampler_entry(sampler, example.best_of),
         "files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
@@ -88,21 +89,24 @@ def network_arrays(name: str, network: MLP, stacked: bool) -> dict[str, np.ndarr
     return arrays
 
 
-def observation_entry(run: Run) -> dict[str, Any]:
-    """Return what the policy sees: how many numbers, and from where to where they went in the data."""
+def observation_entry(run: Run, policy: Policy) -> dict[str, Any]:
+    """Return what the policy sees: how many numbers, what they are, and from where to where they went in the data."""
     data = run.task.train
     rows = np.asarray(data.take(jnp.asarray(spread(data.size, RANGE_ROWS))).observation, np.float64)
-    return entry(rows.shape[1], rows.min(0), rows.max(0))
+    return entry(rows.shape[1], rows.min(0), rows.max(0), policy.observation_dimensions)
 
 
 def action_entry(policy: Policy, size: int) -> dict[str, Any]:
     """Return what the policy does: how many numbers, and the box of the data, in its units."""
     box = policy.action_box
-    return entry(size, *(([-1.0] * size, [1.0] * size) if box is None else (box.low, box.high)))
+    low, high = ([-1.0] * size, [1.0] * size) if box is None else (box.low, box.high)
+    return entry(size, low, high, policy.action_dimensions)
 
 
-def entry(size: int, low: Iterable[float], high: Iterable[float]) -> dict[str, Any]:
-    return {"size": size, "names": None, "units": None, "low": list(map(float, low)), "high": list(map(float, high))}
+def entry(size: int, low: Iterable[float], high: Iterable[float], dimensions: Dimensions | None) -> dict[str, Any]:
+    texts = dimensions.to_dict() if dimensions else {}
+    named = {what: texts.get(what) or None for what in ("names", "units", "frames")}
+    return {"size": size, **named, "low": list(map(float, low)), "high": list(map(float, high))}
 
 
 def sampler_entry(sampler: Sampler, best_of: int) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A policy as ONNX, for onnxruntime and its relatives: observations and latents in, actions out, for any batch."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,11 @@ def write(folder: Path, policy: Policy, example: Example) -> None:
     box = policy.action_box
     half, centre = (np.ones(size), np.zeros(size)) if box is None else (box.half, box.centre)
     graph.add("Add", graph.add("Mul", x, np.float32(half)), np.float32(centre), output="action")
-    write_synced(folder / FILE, graph.serialise({"observation": (len(mean),), "latent": (count, size)}, (size,)))
+    named = {"observation": policy.observation_dimensions, "action": policy.action_dimensions}
+    texts = {f"{what}_{kind}": json.dumps(each) for what in named if (found := named[what])
+             for kind, each in found.to_dict().items() if each}  # fmt: skip
+    content = graph.serialise({"observation": (len(mean),), "latent": (count, size)}, (size,), texts)
+    write_synced(folder / FILE, content)
 
 
 def load(folder: Path) -> Callable[..., np.ndarray]:
@@ -119,8 +124,11 @@ class Graph:
                     x = self.add("LayerNormalization", x, scale, bias, axis=-1, epsilon=1e-6)
         return x
 
-    def serialise(self, inputs: dict[str, tuple[int, ...]], output: tuple[int, ...]) -> bytes:
-        """Return the graph as the bytes of a file, checked; the first axis of inputs and output is the batch."""
+    def serialise(self, inputs: dict[str, tuple[int, ...]], output: tuple[int, ...], texts: dict[str, str]) -> bytes:
+        """Return the graph as the bytes of a file, checked; the first axis of inputs and output is the batch.
+
+        Texts, such as the names of the numbers, go into the metadata of the model.
+        """
         helper, kind = self.onnx.helper, self.onnx.TensorProto.FLOAT
         made = helper.make_graph(
             self.nodes,
@@ -131,5 +139,6 @@ class Graph:
         )
         model = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
         model.producer_name = "drol"
+        helper.set_model_props(model, texts)
         self.onnx.checker.check_model(model, full_check=True)
         return model.SerializeToString()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drol.data.actions import ActionBox
+from drol.data.dimensions import Dimensions
 from drol.errors import InputError
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class Task:
         score_name: What the score is, with its unit.
         reward_offset: Added to the environment's rewards to make those of the data.
         action_box: The box that the data's actions were scaled from, if they were scaled.
+        observation_dimensions: What the numbers of an observation are called, in their order, if that is known.
+        action_dimensions: What the numbers of an action are called, if that is known.
         maze: A maze to draw; the first two numbers of an observation are then a position in it.
         environment_modules: Modules that the server of environment processes imports once, for all of them.
         success_timing: Whether the environment judges a step "before" or "after" it; None if that is not known.
@@ -102,6 +105,8 @@ class Task:
     score_name: str
     reward_offset: float = 0.0
     action_box: ActionBox | None = None
+    observation_dimensions: Dimensions | None = None
+    action_dimensions: Dimensions | None = None
     maze: Maze | None = None
     environment_modules: tuple[str, ...] = ()
     success_timing: str | None = None
@@ -158,6 +163,8 @@ def task_from(
     action_box: ActionBox | None = None,
     maze: Maze | None = None,
     environment_modules: Sequence[str] = (),
+    observation_dimensions: Dimensions | None = None,
+    action_dimensions: Dimensions | None = None,
 ) -> Task:
     """Make a task from a dataset in memory.
 
@@ -174,6 +181,8 @@ def task_from(
         action_box: The box that the data's actions were scaled from, if they were scaled.
         maze: A maze to draw.
         environment_modules: Modules that the server of environment processes imports once, for all of them.
+        observation_dimensions: What the numbers of an observation are called, in their order.
+        action_dimensions: What the numbers of an action are called, in their order.
 
     Returns:
         The task, for `drol.train(config, folder, task)` or for the `load` of a `drol.TaskSource`.
@@ -190,6 +199,12 @@ def task_from(
             "each part beginning with a letter or digit"
         )
     check_fit(dataset, validation, action_box)
+    shapes = {"observation": dataset.spec.observation_shape, "action": (dataset.spec.action_size,)}
+    for what, named in (("observation", observation_dimensions), ("action", action_dimensions)):
+        if named is not None and (len(named.names),) != shapes[what]:
+            raise InputError(
+                f"{what}_dimensions has {len(named.names)} names for shape {list(shapes[what])}; they differ"
+            )
     if environment is not None:
         check_environment(environment)
     if isinstance(score, str) and score not in SCORES:
@@ -204,6 +219,8 @@ def task_from(
         score_name=score_name or default_name,
         reward_offset=reward_offset,
         action_box=action_box,
+        observation_dimensions=observation_dimensions,
+        action_dimensions=action_dimensions,
         maze=maze,
         environment_modules=tuple(environment_modules),
     )

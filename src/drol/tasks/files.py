@@ -41,6 +41,8 @@ class Files(TaskSource):
             score=mean_return,
             score_name="return",
             action_box=stored.box if stored.manifest["actions_scaled"] else None,
+            observation_dimensions=stored.dimensions["observation"],
+            action_dimensions=stored.dimensions["action"],
         )
 
     def refusal(self, name: str) -> InputError | None:

@@ -87,6 +87,8 @@ class ScheduledEvaluation:
     def save(self, step: int, policies: tuple[Any, Standardisation], validation: list[dict[str, float]]) -> None:
         """Save the policies of all seeds with all that their rows need."""
         box = self.task.action_box
+        named = (self.task.observation_dimensions, self.task.action_dimensions)
+        observation, action = (each and each.to_dict() for each in named)
         save_policies(
             self.directory.policies / step_name(step),
             self.config.algorithm,
@@ -97,6 +99,8 @@ class ScheduledEvaluation:
             step=step,
             score_name=self.task.score_name,
             action_box=[box.low, box.high] if box else None,
+            observation_dimensions=observation,
+            action_dimensions=action,
             validation=validation,
         )
 

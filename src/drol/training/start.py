@@ -75,5 +75,12 @@ def check_same_inputs(path: Path, policy: Policy, standardisation: Standardisati
             f"the observations of {path} are standardised otherwise; use its --standardise-observations, "
             "--observation-scale and data, or train it without standardising"
         )
+    for what in ("observation", "action"):
+        theirs, ours = (getattr(each, f"{what}_dimensions") for each in (policy, task))
+        if theirs and ours and theirs.names != ours.names:
+            there, here = (", ".join(each.names)[:80] for each in (theirs, ours))
+            raise InputError(
+                f"the {what} of {path} is {there}; that of {task.name} is {here}: the order must be the same"
+            )
     if policy.action_box != task.action_box:
         raise InputError(f"the actions of {path} are scaled from another box; it must be that of {task.name}")

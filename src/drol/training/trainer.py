@@ -132,9 +132,11 @@ class Trainer:
 
     def write_config(self) -> list[str]:
         """Write what determines the run and where it runs; return a note if it goes on under other circumstances."""
+        task, named = self.task, lambda dimensions: dimensions and dimensions.to_dict()
         now = {
             "run": self.config.to_dict(),
             "dataset_fingerprint": self.fingerprint,
+            "dimensions": {"observation": named(task.observation_dimensions), "action": named(task.action_dimensions)},
             "circumstances": circumstances() | {"placement": str(self.placement)},
         }
         changed = []

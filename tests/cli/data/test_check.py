@@ -23,7 +23,7 @@ def test_an_imported_dataset_is_described(capsys):
         assert "2 true ends, beyond which nothing is bootstrapped" in out
         assert "2 cuts (time limit, gap or end of a file)" in out
         assert "4 with 58 transitions" in out
-        assert len(out.splitlines()) < 40
+        assert len(out.splitlines()) < 50
 
 
 def test_a_file_is_described_before_it_is_imported(capsys, tmp_path):

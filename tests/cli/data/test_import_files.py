@@ -125,3 +125,38 @@ def test_text_of_files_reaches_no_terminal_raw(capsys, tmp_path):
     text = printed.out + printed.err
     assert text.count("\\x1b[2J\\x07\\u202e") > 5
     assert text.replace("\n", "").isprintable()
+
+
+def test_what_is_used_and_what_is_not_is_printed(capsys, tmp_path):
+    np.savez("more.npz", **flat_steps(), temperature=np.zeros(60), label=np.array("pick"))
+    names = ["--observation-names", "x", "y", "z", "--observation-units", "m", "--action-names", "left", "right"]
+    assert main(["data", "import", "more.npz", "--out", "more", *names]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert "observation: observations" in out
+    assert "not used: temperature, label" in out
+    assert main(["data", "check", "more"]) == 0
+    shown = capsys.readouterr().out
+    assert "in this order: x [m], y [m], z [m]" in shown
+    assert "in this order: left, right" in shown
+    assert "temperature (float64): no field has such a name" in shown
+    assert "label (a single <U4)" in shown or "label (unreadable)" in shown
+
+
+def test_rewards_of_formulas_and_goals_are_flags(capsys, tmp_path):
+    formula = ["--reward-formula", "-abs(observations[0])"]
+    assert main(["data", "check", "steps.npz", *formula]) == 0
+    out = capsys.readouterr().out
+    assert "the formula -abs(observations[0]); computed from the row of the action" in out
+    goal = ["--goal", "observations[0]=0", "--goal-radius", "0.5"]
+    assert main(["data", "import", "steps.npz", "--out", "near", *goal]) == 0
+    assert "reward: 0 within 0.5 of the goal (observations[0] = 0), else -1" in capsys.readouterr().out
+    for flags, words in (
+        ([*formula, *goal], "only one of --fill-reward, --reward-formula and --goal"),
+        (["--goal", "x"], "--goal has 'x'; it must be NAME=VALUE"),
+        (["--reward-formula", "__import__('os')"], "is not allowed"),
+        (["--observation-names", "x"], "--observation-names gives 1 names for 3 numbers"),
+        (["--split-at-gaps", "1"], "need a time; name it with --time"),
+    ):
+        assert main(["data", "import", "steps.npz", "--out", "other", *flags]) == 2
+        assert words in capsys.readouterr().err
+    assert not (tmp_path / "datasets" / "other").exists()

@@ -23,22 +23,29 @@ def test_the_embedded_maze_is_described_and_drawn(here, capsys):
     assert printed["validation"] == "10,000"
     assert printed["length"] == "1000 to 1000, median 1000"
     assert printed["reward"].startswith("-1 to 0,")
-    assert printed["picture"] == f"{DEFAULT_TASK}.png"
-    assert [path.name for path in here.iterdir()] == [f"{DEFAULT_TASK}.png"]
-    assert (here / f"{DEFAULT_TASK}.png").read_bytes().startswith(b"\x89PNG")
+    assert printed["page"] == f"{DEFAULT_TASK}.html"
+    assert [path.name for path in here.iterdir()] == [f"{DEFAULT_TASK}.html"]
+    assert "Strangest episodes" in (here / f"{DEFAULT_TASK}.html").read_text()
+
+
+def test_a_picture_is_drawn_if_its_name_says_so(here, monkeypatch, capsys):
+    monkeypatch.setattr(data_show, "load_task", lambda name, dataset: tiny_task())
+    assert main(["data", "show", DEFAULT_TASK, "--out", "data.png"]) == 0
+    assert "picture        data.png" in capsys.readouterr().out
+    assert (here / "data.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_name_with_slashes_stays_in_the_folder(here, monkeypatch):
     monkeypatch.setattr(data_show, "load_task", lambda name, dataset: tiny_task())
     assert main(["data", "show", "../../door/human-v2"]) == 0
-    assert [path.name for path in here.iterdir()] == ["-..-door-human-v2.png"]
+    assert [path.name for path in here.iterdir()] == ["-..-door-human-v2.html"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["no-such-task"], "unknown task 'no-such-task'"),
-        ([DEFAULT_TASK, "--out", "picture.bmp"], "--out is picture.bmp; its name must end in .png, .svg, .pdf"),
+        ([DEFAULT_TASK, "--out", "picture.bmp"], "--out is picture.bmp; its name must end in .html, .png, .svg, .pdf"),
         ([DEFAULT_TASK, "--out", "no/such/picture.png"], "it must be a file in a folder that exists"),
         ([DEFAULT_TASK, "--dataset", "no.npz"], "dataset file no.npz does not exist"),
     ],

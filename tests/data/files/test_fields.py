@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from step_files import refusal
 
 from drol.data.files import fields
+from drol.data.files.columns import Column
 from drol.data.files.fields import (
     choose_fields,
     common_length,
@@ -19,7 +20,7 @@ PATH = Path("data.file")
 
 
 def chosen(available, **mapping):
-    return choose_fields(available, mapping, PATH)
+    return choose_fields([Column(name) for name in available], mapping, PATH)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_names_that_are_given_come_first():
     ],
 )
 def test_what_is_not_clear_is_refused(available, mapping, words):
-    assert words in refusal(choose_fields, available, mapping, PATH)
+    assert words in refusal(chosen, available, **mapping)
 
 
 def test_arrays_are_joined_along_their_last_axis():

@@ -46,3 +46,16 @@ def test_a_large_array_in_fortran_order_is_refused_before_it_is_read(path, monke
 def test_a_single_value_is_not_a_field_of_steps(path):
     np.savez(path, **(flat_steps() | {"rewards": np.float32(1)}))
     assert "rewards is a single value; it must have a row for each step" in refusal(NpzFile, path, {})
+
+
+def test_episodes_may_be_text(path):
+    steps = flat_steps() | {
+        "episode": np.array(["first", "second run"])[np.arange(60) // 30],
+        "label": np.array(["x"] * 60),
+    }
+    np.savez(path, **steps)
+    file = NpzFile(path, {})
+    found = np.concatenate([block["episode"] for block, _ in file.blocks()])
+    assert found.tolist() == steps["episode"].tolist()
+    assert [(each.name, each.why) for each in file.unused] == [("label", "it is text")]
+    assert "it must be numbers" in refusal(NpzFile, path, {"observation": ["label"]})

@@ -49,7 +49,10 @@ def test_flags_need_terminals():
     assert message == "ends is flags, but no array marks terminals; name it with --terminal"
 
 
-@pytest.mark.parametrize(("option", "allowed"), [("ends", "flags, terminal, timeout"), ("fill_reward", "zero, end")])
+@pytest.mark.parametrize(
+    ("option", "allowed"),
+    [("ends", "flags, terminal, timeout"), ("fill_reward", "zero, end, success"), ("fill", "previous")],
+)
 def test_an_unknown_choice_is_refused(option, allowed):
     message = refusal(lambda: ReadingOptions(**{option: "perhaps"}))
     assert message == f"{option} is 'perhaps'; it must be one of {allowed}"

@@ -149,4 +149,4 @@ def test_a_page_that_claims_to_be_huge_takes_no_memory(path):
 def test_without_pyarrow_the_extra_is_named(monkeypatch, path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     message = refusal(ParquetFile, path, {})
-    assert message == "Parquet files need the package pyarrow; install it with: pip install 'drol[lerobot]'"
+    assert message == "Parquet and Arrow files need the package pyarrow; install it with: pip install 'drol[lerobot]'"

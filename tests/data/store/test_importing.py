@@ -1,5 +1,7 @@
 """Every format gives the same dataset; what is wrong is named and leaves nothing behind."""
 
+import shutil
+
 import h5py
 import numpy as np
 import pyarrow
@@ -90,8 +92,11 @@ def test_demonstrations_of_robomimic_are_read_with_their_next_observations(tmp_p
     steps, path = flat_steps(), tmp_path / "demo.hdf5"
     write_robomimic(path, steps)
     assert "both 'obs' and 'states' may be the observation" in refusal(root, [path])
-    joined = refusal(root, [path], {"observation": ["obs"]}, ReadingOptions("terminal"))
-    assert joined.startswith("'obs/image' has steps of shape [8, 8, 3], which cannot be joined with 'obs/eef_pos'")
+    group = import_files([path], "group", {"observation": ["obs"]}, ReadingOptions("terminal"), root=root)
+    assert group.manifest["fields"]["observation"] == "obs/eef_pos, obs/gripper"
+    skipped = {name: why for name, _, why in group.manifest["unused"]}
+    assert skipped["obs/image"] == "images cannot be joined with vectors"
+    shutil.rmtree(root)
     vectors = {"observation": ["obs/eef_pos", "obs/gripper"]}
     assert "there is only dones, the groups; pass --ends" in refusal(root, [path], vectors)
     stored = import_files([path], "mine", vectors, ReadingOptions("terminal"), root=root, validation=0)

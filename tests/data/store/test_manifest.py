@@ -24,7 +24,7 @@ MANIFESTS = {
     "an entry twice": (lambda manifest: '{"format": 1, "format": 1}', "an entry is there twice"),
     "NaN": (lambda manifest: '{"format": NaN}', "NaN is not a number"),
     "deep": (lambda manifest: "[" * 100_000, "cannot be read"),
-    "another format": (lambda manifest: signed(manifest | {"format": 1}), "has format 1; this version reads 2"),
+    "another format": (lambda manifest: signed(manifest | {"format": 1}), "has format 1; this version reads 3"),
     "an unknown entry": (lambda manifest: signed(manifest | {"extra": 1}), "lacks or should not have 'extra'"),
     "a lost entry": (lambda manifest: signed({k: v for k, v in manifest.items() if k != "ends"}), "'ends'"),
     "a changed entry": (lambda manifest: json.dumps(manifest | {"ends": "timeout"}), "does not match its checksum"),
@@ -55,6 +55,15 @@ FORGED = {
     ("counts", "steps"): (-1, "1", 1.5, True, 10**30),
     ("counts", "not_finite"): ([], {"reward": "x"}, {"reward": -1}),
     ("counts", "converted"): (5, {"reward": 5}),
+    ("counts", "filled"): (5, {"reward": -1}),
+    ("dimensions",): (None, {}, {"observation": None}, {"observation": 5, "action": None}),
+    ("dimensions", "action"): (
+        {"names": ["a"], "units": [], "frames": []}, {"names": ["a", "a"], "units": [], "frames": []},
+        {"names": ["a", "b"], "units": ["m"], "frames": []}, {"names": ["a", 5], "units": [], "frames": []}, [],
+    ),
+    ("sampling",): (5, {}, {"column": "t", "unit": "s", "interval": "1", "low": 1, "high": 1}),
+    ("unused",): ({}, [5], [["a", "b"]], [["a", "b", 5]]),
+    ("notes",): ({}, [5], "x"),
     ("files",): ({}, [5], [{"name": "a"}], [{"name": 5, "bytes": 1}], [{"name": "a", "bytes": -1}]),
     ("held_out",): (5, [], [0.1], ["a", 0], [0.1, -1], [0.1, 0.5]),
     ("splits",): ([], {}, None, {"train": None, "validation": None}, {"train": {}, "validation": {}}),
@@ -100,7 +109,7 @@ def test_every_entry_is_forged_above(stored):
 
 def test_true_is_not_a_number(stored, tmp_path):
     (tmp_path / MANIFEST).write_text(signed(stored.manifest | {"format": True}))
-    assert "has format True; this version reads 2" in refusal(read_manifest, tmp_path)
+    assert "has format True; this version reads 3" in refusal(read_manifest, tmp_path)
 
 
 def test_a_checksum_of_another_type_is_refused(stored, tmp_path):

@@ -12,7 +12,7 @@ from drol.data.store.statistics import Statistics
 def noted(rows, counts=None, nothing_held_out=False):
     statistics = Statistics()
     statistics.add(rows)
-    return "; ".join(find_notes(statistics, counts or Counts(), nothing_held_out))
+    return "; ".join(find_notes(statistics, counts or Counts(), None, nothing_held_out))
 
 
 def test_what_looks_wrong_is_noted():

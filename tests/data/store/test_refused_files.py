@@ -19,7 +19,8 @@ from toys import random_rows
 
 from drol.data.dataset import Dataset
 from drol.data.store.audit import audit_stored
-from drol.data.store.importing import check_size, import_files, open_files
+from drol.data.store.importing import check_size, import_files
+from drol.data.store.source import open_files
 from drol.errors import InputError
 
 
@@ -109,7 +110,8 @@ FILES = {
     "only a header": ("data.csv", text(HEADER), "holds no step"),
     "an odd flag": ("data.csv", text(HEADER + "1,0,0,maybe,0\n" * 3), "terminal is float64"),
     "unknown names": ("data.csv", text("a,b\n1,2\n"), "which is the observation\\? It has 'a', 'b'"),
-    "another suffix": ("data.xlsx", text(""), "has an unknown suffix"),
+    "another suffix": ("data.abc", text(""), "has an unknown suffix"),
+    "a spreadsheet": ("data.xlsx", text(""), "is a spreadsheet; save it as CSV"),
 }  # fmt: skip
 
 
@@ -124,7 +126,7 @@ def test_a_bad_file_is_named_and_nothing_is_written(tmp_path, root, name, write,
 def test_what_is_not_there_is_refused(tmp_path, root):
     assert "does not exist" in refusal(root, [tmp_path / "absent.npz"])
     (tmp_path / "empty").mkdir()
-    assert "holds no data/**/*.parquet (LeRobot)" in refusal(root, [tmp_path / "empty"])
+    assert "holds no file that can be read" in refusal(root, [tmp_path / "empty"])
     assert "no file was named" in refusal(root, [])
     write_npz(tmp_path / "data.npz", flat_steps())
     assert "has no 'pixels'; it has 'observations'" in refusal(

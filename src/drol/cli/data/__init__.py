@@ -4,11 +4,17 @@ from drol.cli.main import Commands, dispatch, list_commands
 
 COMMANDS: Commands = {
     "list": ("drol.cli.data.list", "every dataset: its size, whether it is here, how to get it"),
-    "show": ("drol.cli.data.show", "draw the data of a task: returns, lengths, actions, a map for mazes"),
+    "show": (
+        "drol.cli.data.show",
+        "show the data of a task as a page: episodes, marginals, what moves what",
+    ),
     "download": ("drol.cli.data.download", "fetch the published files of a dataset"),
     "collect": ("drol.cli.data.collect", "make a dataset here, with the oracles of a benchmark or an expert policy"),
     "expert": ("drol.cli.data.expert", "make a policy folder from a file of weights, for collect --expert"),
-    "import": ("drol.cli.data.import_files", "make a dataset from your own files: npz, HDF5, Parquet or CSV"),
+    "import": (
+        "drol.cli.data.import_files",
+        "make a dataset from your own files: npz, HDF5, Parquet, CSV, ...",
+    ),
     "check": ("drol.cli.data.check", "say what a dataset or a file holds, how it is understood and what looks wrong"),
 }
 

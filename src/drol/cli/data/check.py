@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from drol.cli.data.import_files import add_reading_flags, parse_reading
+from drol.cli.data.import_files import add_reading_flags, join_formula, parse_reading
 from drol.cli.flags import Parser
 from drol.data.store.audit import audit_files, audit_stored
 from drol.progress import Progress
@@ -18,12 +18,12 @@ def run(arguments: list[str]) -> int:
     parser = Parser("data check", "Say what a dataset holds, how it was understood and what looks wrong.", EPILOG)
     parser.add_argument("what", nargs="+", metavar="NAME|FILE", help="a dataset by its name, or files and folders")
     add_reading_flags(parser)
-    parsed = parser.parse(arguments)
+    parsed = parser.parse(join_formula(arguments))
     with Progress("checking", "MB", scale=1e6) as progress:
         if is_dataset(parsed.what):
             audit = audit_stored(parsed.what[0].removeprefix("files/"), report=progress.show)
         else:
-            audit = audit_files([Path(each) for each in parsed.what], *parse_reading(parsed), report=progress.show)
+            audit = audit_files([Path(each) for each in parsed.what], report=progress.show, **parse_reading(parsed))
     print(audit)
     return 1 if audit.problems else 0
 
@@ -31,5 +31,5 @@ def run(arguments: list[str]) -> int:
 def is_dataset(names: list[str]) -> bool:
     """Return whether the arguments are the name of a dataset; else they are files and folders."""
     name = names[0]
-    is_path = Path(name).exists() or Path(name).suffix or ("/" in name and not name.startswith("files/"))
+    is_path = Path(name).exists() or Path(name).suffix or "*" in name or ("/" in name and not name.startswith("files/"))
     return len(names) == 1 and not is_path

@@ -2,11 +2,16 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from drol.cli.flags import Parser, number, whole_number
+from drol.data.dimensions import Naming
 from drol.data.files.fields import ALIASES
-from drol.data.files.options import ENDS, FILL_REWARDS, ReadingOptions
+from drol.data.files.options import ENDS, FILL_REWARDS, FILLS, ReadingOptions
+from drol.data.files.rules.clock import describe_sampling
+from drol.data.files.rules.formula import ALLOWED
 from drol.data.store.importing import Scaling, import_files
+from drol.errors import plain
 from drol.machine import bytes_in_words
 from drol.progress import Progress
 
@@ -16,6 +21,8 @@ EPILOG = """examples:
   drol data import demo.hdf5 --out lift --observation 'obs/robot0_*' obs/object --ends terminal      robomimic
   drol data import my_lerobot_folder --out arm --ends timeout --fill-reward end
   drol data import log.csv --out log --observation 'joint_*' speed --action torque_0 torque_1 --end done --ends timeout
+  drol data import 'runs/*.csv' --out runs --file-is-episode --ends timeout --reward-formula '-abs(angle)-torque**2'
+  drol data import play.npz --out reach --goal x=0.3 y=0.1 --goal-radius 0.05 --episode run --ends timeout
   drol train files/flights                        then train on it; no environment is needed
 
 Every file is read in pieces. If anything is wrong, nothing is written."""
@@ -27,9 +34,15 @@ FIELD_HELP = {
     "terminal": "true where the task ended: nothing follows, no value is bootstrapped",
     "timeout": "true where a time limit cut the episode: the value beyond is bootstrapped",
     "end": "true at the last step of an episode, for whatever reason; needs --ends",
-    "episode": "the number of the episode; an episode is a run of equal numbers",
+    "episode": "the number or name of the episode; an episode is a run of equal ones",
     "next_observation": "what is seen after the action, if it is recorded apart",
+    "time": "seconds, a date or a count of steps: it must go on within an episode",
+    "success": "true where the task succeeded, for --fill-reward success",
+    "held_out": "true in episodes to hold out for validation",
 }
+FORMULA = "--reward-formula"
+NAMED = ("observation", "action")
+TEXTS = ("names", "units", "frames")
 
 
 def add_reading_flags(parser: Parser) -> None:
@@ -51,10 +64,35 @@ def add_reading_flags(parser: Parser) -> None:
     )
     group.add_argument("--file-is-episode", action="store_true", help="each file holds one episode")
     group.add_argument(
-        "--fill-reward", choices=FILL_REWARDS, help="without a reward: 0, or 1 on the last transition of each episode"
+        "--fill-reward",
+        choices=FILL_REWARDS,
+        help="without a reward: 0; 1 on the last transition of each episode; 1 where --success is true",
     )
     group.add_argument(
+        FORMULA,
+        metavar="TEXT",
+        help="the reward of a step, from columns in its row: names (in quotation marks if they are no plain words, "
+        f"x[2] for one number of several) with {ALLOWED}",
+    )
+    group.add_argument(
+        "--goal",
+        nargs="+",
+        default=(),
+        metavar="NAME=VALUE",
+        help="the reward is 0 where these columns are within --goal-radius of these values, else -1; nothing beyond "
+        "the goal is bootstrapped",
+    )
+    group.add_argument("--goal-radius", type=number, metavar="X", help="how near is near enough")
+    group.add_argument(
         "--drop-nonfinite", action="store_true", help="leave out steps with NaN or infinity and cut their episode there"
+    )
+    group.add_argument("--fill", choices=FILLS, help="previous: a missing value is the one before it in its episode")
+    group.add_argument("--sort-by-time", action="store_true", help="sort each file by time, episode by episode")
+    group.add_argument(
+        "--split-at-gaps",
+        type=number,
+        metavar="SECONDS",
+        help="cut episodes where more time than this lies between two rows (steps, where the time counts steps)",
     )
     group.add_argument(
         "--scale-actions",
@@ -63,39 +101,69 @@ def add_reading_flags(parser: Parser) -> None:
     )
     group.add_argument("--action-low", nargs="+", type=number, default=(), metavar="X", help="scale from this box")
     group.add_argument("--action-high", nargs="+", type=number, default=(), metavar="X", help="and this")
+    group = parser.add_argument_group(
+        "names", "They stay with the dataset, the run and the policy. Names of columns are taken without a flag."
+    )
+    for what in NAMED:
+        for text in TEXTS:
+            one = "" if text == "names" else "; one stands for all"
+            group.add_argument(
+                f"--{what}-{text}", nargs="+", default=(), metavar="TEXT", help=f"{text} of its numbers, in order{one}"
+            )
 
 
-def parse_reading(parsed: argparse.Namespace) -> tuple[dict[str, list[str]], ReadingOptions, Scaling]:
-    """Return the fields, how they are to be understood, and how actions are scaled."""
-    mapping = {field: getattr(parsed, field) for field in FIELD_HELP if getattr(parsed, field)}
+def join_formula(arguments: list[str]) -> list[str]:
+    """Return arguments in which a formula is joined with its flag: one that begins with a minus is no flag."""
+    joined, rest = [], iter(arguments)
+    for argument in rest:
+        following = next(rest, None) if argument == FORMULA else None
+        joined.append(argument if following is None else f"{argument}={following}")
+    return joined
+
+
+def parse_reading(parsed: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of `import_files` and `audit_files` that say what is in the files."""
     reading = ReadingOptions(
         ends=parsed.ends,
         fill_reward=parsed.fill_reward,
+        formula=parsed.reward_formula,
+        goal=tuple(parsed.goal),
+        goal_radius=parsed.goal_radius,
         file_is_episode=parsed.file_is_episode,
         drop_nonfinite=parsed.drop_nonfinite,
+        fill=parsed.fill,
+        sort_by_time=parsed.sort_by_time,
+        split_at_gaps=parsed.split_at_gaps,
     )
-    return mapping, reading, Scaling(parsed.scale_actions, tuple(parsed.action_low), tuple(parsed.action_high))
+    return {
+        "mapping": {field: getattr(parsed, field) for field in FIELD_HELP if getattr(parsed, field)},
+        "reading": reading,
+        "scaling": Scaling(parsed.scale_actions, tuple(parsed.action_low), tuple(parsed.action_high)),
+        "naming": {what: Naming(*(tuple(getattr(parsed, f"{what}_{text}")) for text in TEXTS)) for what in NAMED},
+    }
 
 
 def run(arguments: list[str]) -> int:
-    parser = Parser("data import", "Make a dataset of your own files: npz, HDF5, Parquet or CSV.", EPILOG)
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="files, or a folder of LeRobot or Minari")
+    parser = Parser("data import", "Make a dataset of your own files.", EPILOG)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="files, folders, or names with a star")
     parser.add_argument("--out", required=True, metavar="NAME", help="its name; $DROL_DATA or ./datasets holds it")
     parser.add_argument("--replace", action="store_true", help="replace a dataset of this name")
     parser.add_argument(
-        "--validation", type=number, default=0.1, metavar="X", help="share of episodes to hold out (default: 0.1)"
+        "--validation",
+        type=number,
+        metavar="X",
+        help="share of episodes to hold out (default: those that the files hold out, else 0.1)",
     )
     parser.add_argument("--seed", type=whole_number, default=0, metavar="N", help="chooses them (default: 0)")
     parser.add_argument(
         "--max-bytes", type=whole_number, metavar="N", help="refuse files that unpack to more (default: the free disk)"
     )
     add_reading_flags(parser)
-    parsed = parser.parse(arguments)
-    mapping, reading, scaling = parse_reading(parsed)
+    parsed = parser.parse(join_formula(arguments))
     with Progress("importing", "MB", scale=1e6) as progress:
         stored = import_files(
-            parsed.files, parsed.out, mapping, reading, scaling, parsed.validation, parsed.seed,
-            replace=parsed.replace, max_bytes=parsed.max_bytes, report=progress.show,
+            parsed.files, parsed.out, validation=parsed.validation, seed=parsed.seed, replace=parsed.replace,
+            max_bytes=parsed.max_bytes, report=progress.show, **parse_reading(parsed),
         )  # fmt: skip
     counts, splits = stored.manifest["counts"], stored.manifest["splits"]
     held_out = splits["validation"] or {"episodes": 0, "transitions": 0}
@@ -108,6 +176,17 @@ def run(arguments: list[str]) -> int:
     print(
         f"{counts['terminals']:,} episodes truly end, {counts['cuts']:,} were cut (a time limit, or the end of a file)"
     )
+    for line in used_and_not(stored.manifest):
+        print(plain(line))
     print(f"wrote {stored.folder} ({bytes_in_words(size)})")
     print(f"next: drol data check {parsed.out}; drol train files/{parsed.out}")
     return 0
+
+
+def used_and_not(manifest: dict[str, Any]) -> list[str]:
+    """Return what was used as what, and what was not used, in few lines; `drol data check` says more."""
+    lines = [f"{field}: {name}" for field, name in manifest["fields"].items()]
+    if manifest["sampling"]:
+        lines.append(f"sampling: {describe_sampling(manifest['sampling'])}")
+    names = ", ".join(name for name, _, _ in manifest["unused"])
+    return [*lines, f"not used: {names or 'nothing'}", *(f"note: {note}" for note in manifest["notes"])]

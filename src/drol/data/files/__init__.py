@@ -1,5 +1,6 @@
 """Files of steps in the formats people have them in; each is a `StepFile` that gives its steps in blocks."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,59 +12,137 @@ SUFFIXES = {
     ".hdf5": "hdf5",
     ".h5": "hdf5",
     ".parquet": "parquet",
+    ".arrow": "arrow",
     ".csv": "csv",
+    ".tsv": "csv",
+    ".csv.gz": "csv",
+    ".tsv.gz": "csv",
+    ".mcap": "bag",
+    ".db3": "bag",
+    ".tfrecord": "tfrecord",
 }
+BAG = "metadata.yaml"  # of a folder that is a bag of ROS 2
 PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".npy")
+MOST_FILES = 100_000
 
 
 def find_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files to read; a folder of LeRobot or Minari stands for the files in it that hold its steps."""
-    files = []
+    """Return the files to read, each once.
+
+    A folder stands for the files in it that hold steps; a name with a star, for all that fit it.
+    """
+    files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(path.glob("data/**/*.parquet")) or sorted(path.glob("**/main_data.hdf5"))
-            if not inside:
-                raise InputError(
-                    f"the folder {path} holds no data/**/*.parquet (LeRobot) and no main_data.hdf5 (Minari); "
-                    "name the files to import"
-                )
-            files += inside
+            files += find_in_folder(path)
         elif path.is_file():
             files.append(path)
+        elif any(letter in str(path) for letter in "*?["):
+            found = sorted(Path(path.anchor or ".").glob(str(path.relative_to(path.anchor))), key=in_order)
+            if not found:
+                raise InputError(f"no file is called {path}; name the files to import")
+            files += find_files(found)
         else:
             raise InputError(f"the file {path} does not exist; name the files to import")
     if not files:
         raise InputError("no file was named; name the files to import")
-    return files
+    return list(dict.fromkeys(files))
+
+
+def find_in_folder(folder: Path) -> list[Path]:
+    """Return the files of a folder: those of LeRobot or Minari, bags, else all of one kind that can be read."""
+    bags = sorted((path.parent for path in folder.rglob(BAG)), key=in_order)
+    if bags:
+        return bags
+    for pattern in ("data/**/*.parquet", "**/main_data.hdf5", "data/**/*.arrow"):
+        inside = sorted(folder.glob(pattern), key=in_order)
+        if inside:
+            return inside
+    inside = sorted((path for path in folder.rglob("*") if kind_of(path) and path.is_file()), key=in_order)
+    kinds = {kind_of(path) for path in inside}
+    if not inside:
+        raise InputError(
+            f"the folder {folder} holds no file that can be read ({', '.join(SUFFIXES)}); name the files to import"
+        )
+    if len(kinds) > 1:
+        raise InputError(f"the folder {folder} holds files of {' and '.join(sorted(map(str, kinds)))}; name one kind")
+    if len(inside) > MOST_FILES:
+        raise InputError(f"the folder {folder} holds {len(inside):,} files; at most {MOST_FILES:,} are read at once")
+    return inside
+
+
+def in_order(path: Path) -> list[tuple[int, str]]:
+    """Return a key that sorts numbers in names as numbers: episode_2 before episode_10."""
+    parts = re.split(r"(\d+)", str(path))
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+def kind_of(path: Path) -> str | None:
+    """Return the kind of a file by the end of its name; None if it is not known."""
+    if path.is_dir():
+        return "bag" if (path / BAG).is_file() else None
+    if ".tfrecord" in path.name:  # TFDS adds which of how many files it is
+        return "tfrecord"
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return SUFFIXES.get("".join(suffixes[-2:])) or SUFFIXES.get(suffixes[-1] if suffixes else "")
 
 
 def open_steps(path: Path, mapping: Mapping[str, Sequence[str]]) -> StepFile:
-    """Open a file by its suffix.
+    """Open a file by the end of its name.
 
     Args:
         path: The file.
         mapping: The names in the file of some fields; the others are looked for by their usual names.
     """
-    kind = SUFFIXES.get(path.suffix.lower())
+    kind = kind_of(path)
     if kind == "npz":
         from drol.data.files.npz import NpzFile
 
         return NpzFile(path, mapping)
     if kind == "hdf5":
-        from drol.data.files.hdf5 import open_hdf5_steps
+        from drol.data.files.beside.minari import describe_minari
+        from drol.data.files.hdf5_steps import open_hdf5_steps
 
-        return open_hdf5_steps(path, mapping)
-    if kind == "parquet":
+        return open_hdf5_steps(path, mapping, describe_minari(path))
+    if kind in ("parquet", "arrow"):
+        from drol.data.files.arrow import ArrowFile
+        from drol.data.files.beside.lerobot import describe_lerobot
+        from drol.data.files.beside.minari import describe_minari
         from drol.data.files.parquet import ParquetFile
 
-        return ParquetFile(path, mapping)
+        beside = describe_lerobot(path) or describe_minari(path)
+        return (ParquetFile if kind == "parquet" else ArrowFile)(path, mapping, beside)
     if kind == "csv":
         from drol.data.files.csv import CSVFile
 
         return CSVFile(path, mapping)
-    if path.suffix.lower() in PICKLES:
-        raise InputError(
-            f"{path} is not imported: such files can run code when opened, or hold one array; load it "
-            "yourself and write numpy.savez('data.npz', observations=..., actions=..., rewards=..., ...)"
-        )
-    raise InputError(f"{path} has an unknown suffix; it must be one of {', '.join(SUFFIXES)}")
+    if kind == "bag":
+        from drol.data.files.records.bags import BagFile
+
+        return BagFile(path, mapping)
+    if kind == "tfrecord":
+        from drol.data.files.records.tfrecord import TFRecordFile
+
+        return TFRecordFile(path, mapping)
+    raise InputError(f"{path} {why_not(path)}")
+
+
+ADVICE = {
+    PICKLES: "is not imported: such files can run code when opened, or hold one array; load it yourself and write "
+    "numpy.savez('data.npz', observations=..., actions=..., rewards=..., ...)",
+    (".xlsx", ".xls", ".ods"): "is a spreadsheet; save it as CSV",
+    (".mat",): "is of MATLAB; write it as HDF5 (save -v7.3 keeps objects, so use h5create and h5write) or as CSV",
+    (".bag",): "is a bag of ROS 1; make it one of ROS 2 with: rosbags-convert --src FILE.bag --dst FOLDER",
+    (".feather",): "is a Feather file; rename it to .arrow, which it is",
+    (".json", ".jsonl"): "is JSON; write its rows as CSV or Parquet, such as pandas.read_json(...).to_parquet(...)",
+    (".zarr",): "is a Zarr store; write its arrays with numpy.savez('data.npz', observations=..., actions=..., ...)",
+    (".mp4", ".avi", ".mkv"): "is a video, which is not read; images are read from arrays of bytes",
+}
+
+
+def why_not(path: Path) -> str:
+    """Return why a file is not read, and what to do."""
+    for suffixes, words in ADVICE.items():
+        if path.suffix.lower() in suffixes:
+            return words
+    return f"has an unknown suffix; it must be one of {', '.join(SUFFIXES)}"

@@ -19,55 +19,53 @@ of which only the observation counts; the other rows are transitions to the row 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
-from drol.data.actions import find_outside
-from drol.data.files.fields import to_column, to_flag, to_numbers
+from drol.data.files.checking import Marks, StepChecker
 from drol.data.files.options import Counts, ReadingOptions, understand_ends
+from drol.data.files.rules.filling import fill_previous
+from drol.data.files.rules.rewards import RewardRule
 from drol.data.rows import ROW_ARRAYS, Arrays, join_rows
 from drol.errors import InputError
 
 NO_REWARD = (
-    "there is no reward; name it with --reward, or pass --fill-reward zero (imitation) or "
-    "--fill-reward end (1 on the last transition of each episode)"
+    "there is no reward; name it with --reward, or pass --fill-reward zero (imitation), end (1 on the last transition "
+    "of each episode) or success (1 where --success is true), --reward-formula or --goal"
 )
 
 
-@dataclass
-class Marks:
-    """The fate of each step of a block, as masks [steps]."""
-
-    ends: np.ndarray  # a trajectory ends with the step
-    terminal: np.ndarray  # it ends because the task did; true only where `ends` is
-    left_out: np.ndarray  # the step gives no row
-
-
-class Assembler:
+class Assembler(StepChecker):
     """Takes blocks of consecutive steps, gives rows: trajectories laid end to end, as `Dataset.from_rows` takes them.
 
     Args:
         names: The fields that blocks have, each with its name in the files, for messages.
         reading: How steps are to be understood.
         problems: Collects the messages of everything that would be refused; None: the first problem is raised.
+        reward_rule: Computes rewards from the columns of the field "formula".
     """
 
-    def __init__(self, names: Mapping[str, str], reading: ReadingOptions, problems: dict[str, str] | None = None):
-        self.names, self.reading, self.problems = dict(names), reading, problems
-        for name in ("observation", "action"):
-            if name not in names:
-                raise InputError(f"there is no {name}; name it with --{name}")
-        if "reward" not in names and reading.fill_reward is None:
+    def __init__(
+        self,
+        names: Mapping[str, str],
+        reading: ReadingOptions,
+        problems: dict[str, str] | None = None,
+        reward_rule: RewardRule | None = None,
+    ):
+        super().__init__(names, reading, problems)
+        self.reward_rule, self.from_success = reward_rule, reading.fill_reward == "success" and "reward" not in names
+        if self.from_success and "success" not in names:
+            raise InputError("--fill-reward is success, but no column says it; name it with --success")
+        if "reward" not in names and reading.fill_reward is None and reward_rule is None:
             raise InputError(NO_REWARD)
+        if reward_rule is not None:
+            self.names["reward"] = str(reward_rule)
+        elif self.from_success:
+            self.names["reward"] = f"1 where {names['success']} is true, else 0"
         self.ends = understand_ends(names, reading)
-        self.counts = Counts()
-        self.where = "the data"
         self.newest_step: Arrays | None = None  # not yet a row: the step after it is not known
         self.newest_row: Arrays | None = None  # not yet given: the row after it is not known
         self.previous_last = True  # whether the row before the next one ends a trajectory
-        self.shapes: dict[str, tuple] = {}
-        self.steps_of_files_before = 0
 
     def add(self, block: Mapping[str, np.ndarray], where: str = "the data") -> Arrays:
         """Take in the next steps of a file; return the rows that are certain by now."""
@@ -77,6 +75,8 @@ class Assembler:
             return {}
         self.counts.steps += len(steps["action"])
         steps = join_rows(self.newest_step, steps)
+        if self.reading.fill:
+            self.fill(steps)
         self.newest_step = {name: array[-1:].copy() for name, array in steps.items()}
         return self.make_rows(steps, file_ended=False)
 
@@ -96,51 +96,18 @@ class Assembler:
             self.refuse("empty", f"{self.where} holds {self.counts.steps} steps but not one transition")
         return rows or {}
 
-    def refuse(self, kind: str, message: str) -> None:
-        """Raise a problem, or note the first of its kind."""
-        if self.problems is None:
-            raise InputError(message)
-        self.problems.setdefault(kind, message)
-
-    def convert(self, block: Mapping[str, np.ndarray]) -> Arrays:
-        """Return every field with the shape and type that rows have."""
-        sizes = {name: len(array) for name, array in block.items()}
-        if len(set(sizes.values())) != 1:
-            found = ", ".join(f"{self.names[name]} {size}" for name, size in sizes.items())
-            raise InputError(f"{self.where}: the arrays have different numbers of steps ({found}); they must be equal")
-        steps = {}
-        for name, values in block.items():
-            try:
-                steps[name] = self.convert_field(name, np.asarray(values))
-            except InputError as error:
-                raise InputError(f"{self.where}: {error}") from error
-            shape = steps[name].shape[1:]
-            expected = self.shapes.setdefault("observation" if name == "next_observation" else name, shape)
-            if shape != expected:
-                raise InputError(
-                    f"{self.where}: {self.names[name]} has steps of shape {list(shape)}; "
-                    f"{list(expected)} was found before"
-                )
-        return steps
-
-    def convert_field(self, name: str, array: np.ndarray) -> np.ndarray:
-        own_name, box = self.names[name], self.reading.box
-        if name in ("terminal", "timeout", "end"):
-            return to_flag(own_name, array)
-        if name == "episode":
-            return to_column(own_name, array)
-        numbers = to_numbers(name, own_name, array, box)
-        if array.dtype != numbers.dtype and (name != "action" or box is None):
-            self.counts.converted.setdefault(name, str(array.dtype))
-        return numbers
-
     def make_rows(self, steps: Arrays, file_ended: bool) -> Arrays:
         """Return rows of all steps but the newest, whose successor is not known, or of the newest at the file's end."""
         count = len(steps["action"]) - (not file_ended)
         if count == 0:
             return {}
         ends, terminal = self.find_ends(steps, count, file_ended)
+        if self.clock is not None:
+            ends = ends | self.look_at_time(steps, ends)
+        steps = dict(steps)
+        reached = self.compute_rewards(steps, ends)
         marks = self.leave_out_nonfinite(steps, ends, terminal)
+        marks.reached = reached
         if "next_observation" in steps:
             self.cut_at_gaps(steps, marks)
         return self.hold_back(self.lay_out(steps, marks))
@@ -159,6 +126,25 @@ class Assembler:
         terminal = steps["terminal"][:count] if self.ends == "flags" else marked & (self.ends == "terminal")
         return marked | last_of_file, terminal
 
+    def compute_rewards(self, steps: Arrays, ends: np.ndarray) -> np.ndarray | None:
+        """Add the reward to steps where a rule gives it; return which of them have reached the goal."""
+        if self.reward_rule is not None:
+            reward, reached = self.reward_rule.evaluate(steps["formula"], ends)
+            steps["reward"] = reward.astype(np.float32)
+            return reached
+        if self.from_success:
+            steps["reward"] = steps["success"].astype(np.float32)
+        return None
+
+    def fill(self, steps: Arrays) -> None:
+        """Fill missing values of steps, the first of which may be filled already, with those before them."""
+        if len(steps["action"]) == 1:
+            return  # the first of all: nothing is before it
+        ends, _ = self.find_ends(steps, len(steps["action"]) - 1, file_ended=False)
+        starts = np.concatenate(([self.newest_step is None], ends))
+        for name, count in fill_previous(steps, starts, begin=0 if self.newest_step is None else 1).items():
+            self.counts.filled[name] = self.counts.filled.get(name, 0) + count
+
     def leave_out_nonfinite(self, steps: Arrays, ends: np.ndarray, terminal: np.ndarray) -> Marks:
         """Return what becomes of each step when steps that are not finite are left out and their episodes cut there."""
         count, has_next = len(ends), "next_observation" in steps
@@ -170,33 +156,6 @@ class Assembler:
         before_left_out = np.zeros(count, bool)
         before_left_out[: len(left_out) - 1] = left_out[1:]
         return Marks(ends | before_left_out, terminal, left_out[:count])
-
-    def find_nonfinite(self, steps: Arrays, is_transition: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which steps have an observation, and which have anything else, that is not finite; refuse or count."""
-        count, total = len(is_transition), len(steps["action"])
-        bad_observation, bad_rest = np.zeros(total, bool), np.zeros(total, bool)
-        for name in ("observation", "next_observation", "action", "reward"):
-            if name not in steps or steps[name].dtype == np.uint8:
-                continue
-            wrong = ~np.isfinite(steps[name].reshape(total, -1))
-            if name in ("action", "reward"):
-                wrong[:count] &= is_transition[:, None]
-            number = int(wrong[:count].sum())
-            if number:
-                first = self.counts.steps - self.steps_of_files_before - total
-                first += int(np.flatnonzero(wrong.any(-1))[0])
-                self.counts.not_finite[name] = self.counts.not_finite.get(name, 0) + number
-                if not self.reading.drop_nonfinite:
-                    self.refuse(
-                        f"not finite {name}",
-                        f"{self.where}: {self.names[name]} has values that are NaN, infinite or too large for float32, "
-                        f"the first in step {first:,}; fix them, or pass --drop-nonfinite to leave such steps "
-                        "out and cut the episode there",
-                    )
-            bad = bad_observation if name == "observation" else bad_rest
-            bad |= wrong.any(-1)
-        self.counts.dropped += int((bad_observation | bad_rest)[:count].sum())
-        return bad_observation, bad_rest
 
     def cut_at_gaps(self, steps: Arrays, marks: Marks) -> None:
         """End trajectories where `next_observation` is not what the next step observed: steps are missing between."""
@@ -221,33 +180,19 @@ class Assembler:
         action, last = steps["action"][step], added | is_last[step]
         self.check_actions(action[~last])
         self.counts.without_next += int((is_last & ~marks.left_out).sum())
+        over = last | marks.terminal[step]
+        if marks.reached is not None:
+            over |= marks.reached[step]
+            self.counts.reached += int((marks.reached[step] & ~last).sum())
+        held_out = {"held_out": self.check_held_out(steps["held_out"], marks)[step]} if "held_out" in steps else {}
         return {
             "observation": observation,
             "action": action,
             "reward": steps["reward"][step] if "reward" in steps else np.zeros(len(step), np.float32),
-            "continues": np.where(last | marks.terminal[step], 0, 1).astype(np.float32),
+            "continues": np.where(over, 0, 1).astype(np.float32),
             "last": last,
+            **held_out,
         }
-
-    def check_actions(self, action: np.ndarray) -> None:
-        """Refuse actions outside the box."""
-        outside = find_outside(action)
-        if not outside.any():
-            return
-        row, dimension = np.argwhere(outside)[0]
-        value = action[row, dimension]
-        if self.reading.box is not None:
-            low, high = self.reading.box.low[dimension], self.reading.box.high[dimension]
-            value = self.reading.box.from_unit(action[row])[dimension]
-            allowed = f"outside the box [{low:g}, {high:g}] that was given; give the box of the robot or environment"
-        else:
-            allowed = (
-                "outside [-1, 1]; give the box that the actions live in with --action-low and --action-high, "
-                "or pass --scale-actions to take it from the data"
-            )
-        self.refuse(
-            "box", f"{self.where}: {self.names['action']} reaches {value:.6g} in dimension {dimension}, {allowed}"
-        )
 
     def hold_back(self, rows: Arrays) -> Arrays:
         """Return the rows whose successor is known, without trajectories that have no transition; keep the newest."""

@@ -8,7 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from drol.data.actions import ActionBox
+from drol.data.dimensions import Dimensions
+from drol.data.files.columns import ATTRIBUTE, NUMBERS, VIDEO, Column, Unused, dimensions_of, find_unused
 from drol.data.files.options import FIELDS
+from drol.data.files.rules.clock import TIME_NAMES
 from drol.data.rows import Arrays
 from drol.errors import InputError
 
@@ -26,15 +29,48 @@ ALIASES = {
     "end": ("end", "ends", "done", "dones", "next.done"),
     "episode": ("episode", "episodes", "episode_id", "episode_index"),
     "next_observation": ("next_observation", "next_observations", "next_obs"),
+    "time": TIME_NAMES,
+    "held_out": ("held_out",),
+    "success": ("success", "is_success", "next.success"),
+    "formula": (),  # the columns that a formula names
 }
+TEXT_FIELDS = ("episode", "time")  # that may be text
+BESIDE = {"observation.state": "observation.environment_state"}  # LeRobot's: what the robot is, what is around it
 
 
 class StepFile(ABC):
     """A file whose steps are read in blocks."""
 
     path: Path
+    columns: list[Column]  # everything that is in the file
     chosen: dict[str, list[str]]  # the arrays or columns of each field, joined side by side
     nbytes: int  # size of everything that is read, unpacked, as far as the file says
+    notes: tuple[str, ...] = ()  # what was decided without being asked for
+    box: ActionBox | None = None  # of actions, where the file or one beside it says it
+    is_episode: bool = False  # whether such a file holds one episode, by its format
+
+    @property
+    def unused(self) -> list[Unused]:
+        """What is in the file and is not used, and why."""
+        return find_unused(self.columns, self.chosen)
+
+    def dimensions(self, field: str) -> Dimensions | None:
+        """Return what the numbers of a field are called; None for images."""
+        return dimensions_of(self.chosen[field], {column.name: column for column in self.columns})
+
+    def parts_of_formula(self, names: Sequence[str]) -> dict[str, slice]:
+        """Return which of the joined columns of the field "formula" each name stands for."""
+        first, starts = 0, {}
+        columns = {column.name: column for column in self.columns}
+        for name in self.chosen.get("formula", []):
+            starts[name] = first
+            first += columns[name].size
+        parts = {}
+        for name in names:
+            column, number = locate(name, self.columns, self.path)
+            begin = starts[column.name] + (number or 0)
+            parts[name] = slice(begin, begin + (column.size if number is None else 1))
+        return parts
 
     @property
     def names(self) -> dict[str, str]:
@@ -51,23 +87,24 @@ def shorten(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} ... {names[-1]}" if len(names) > 3 else ", ".join(names)
 
 
-def choose_fields(available: Sequence[str], mapping: Mapping[str, Sequence[str]], path: Path) -> dict[str, list[str]]:
+def choose_fields(columns: Sequence[Column], mapping: Mapping[str, Sequence[str]], path: Path) -> dict[str, list[str]]:
     """Return the names in a file that hold each field: the names given in `mapping`, else the usual ones."""
-    chosen = {}
+    available = [column.name for column in columns if column.kind != ATTRIBUTE]
+    chosen: dict[str, list[str]] = {}
     for field in FIELDS:
         if field in mapping:
             given = list(mapping[field])
-            names = [] if given == [IGNORE] else [each for name in given for each in expand(name, available, path)]
+            if field == "formula":
+                names = list(dict.fromkeys(locate(name, columns, path)[0].name for name in given))
+            else:
+                names = [] if given == [IGNORE] else [each for name in given for each in expand(name, columns, path)]
         else:
-            found = [alias for alias in ALIASES[field] if find_names(alias, available)]
-            if len(found) > 1:
-                raise InputError(
-                    f"{path}: both {found[0]!r} and {found[1]!r} may be the {field}; say which with "
-                    f"--{field.replace('_', '-')}"
-                )
-            names = find_names(found[0], available) if found else []
+            names = find_usual(field, columns, path)
         if field == "next_observation" and field not in mapping:
             names = find_next(chosen.get("observation", []), available) or [each for each in names if "/" not in each]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"{path}: {twice!r} is named twice for the {field}; name each column once")
         if names:
             chosen[field] = names
     for field in ("observation", "action"):
@@ -76,15 +113,55 @@ def choose_fields(available: Sequence[str], mapping: Mapping[str, Sequence[str]]
     return chosen
 
 
-def expand(name: str, available: Sequence[str], path: Path) -> list[str]:
-    """Return the names in the file that a given name stands for; `prefix*` stands for all that begin so."""
+def find_usual(field: str, columns: Sequence[Column], path: Path) -> list[str]:
+    """Return the columns that have a usual name of a field; raise `InputError` if two of them may be meant."""
+    usable = [column for column in columns if column.kind not in (ATTRIBUTE, VIDEO)]
+    if field in ("time", "success", "held_out"):  # one column of this very name; others are not guessed
+        single = [column.name for column in usable if column.size == 1]
+        return [next(alias for alias in ALIASES[field] if alias in single)] if set(ALIASES[field]) & set(single) else []
+    available = [column.name for column in usable]
+    found = [alias for alias in ALIASES[field] if find_names(alias, available)]
+    if len(found) > 1:
+        raise InputError(
+            f"{path}: both {found[0]!r} and {found[1]!r} may be the {field}; say which with --{field.replace('_', '-')}"
+        )
+    names = without_images(find_names(found[0], available), usable) if found else []
+    beside = BESIDE.get(names[0]) if names and field == "observation" else None
+    return [*names, beside] if beside in available else names
+
+
+def without_images(names: Sequence[str], columns: Sequence[Column]) -> list[str]:
+    """Return the names of vectors, where there are some; images and texts cannot be joined with them."""
+    vectors = {column.name for column in columns if column.is_vector}
+    return [name for name in names if name in vectors] or list(names)
+
+
+def locate(name: str, columns: Sequence[Column], path: Path) -> tuple[Column, int | None]:
+    """Return the column that a name of a formula stands for, and which number of it; None: all of them."""
+    for column in columns:
+        if column.kind not in (NUMBERS,):
+            continue
+        if column.name == name:
+            return column, None
+    for column in columns:
+        own = column.own_names() if column.is_vector else []
+        numbered = [f"{column.name}[{number}]" for number in range(column.size)] if column.is_vector else []
+        for names in (own, numbered):
+            if name in names:
+                return column, names.index(name)
+    raise InputError(f"{path} has no column {name!r}; it has {quote([each.name for each in columns])}")
+
+
+def expand(name: str, columns: Sequence[Column], path: Path) -> list[str]:
+    """Return the names in the file that a given name stands for; `prefix*` stands for all vectors that begin so."""
+    available = [column.name for column in columns if column.kind != ATTRIBUTE]
     if name.endswith("*") and name not in available:
         found = [each for each in available if each.startswith(name[:-1])]
     else:
         found = find_names(name, available)
     if not found:
         raise InputError(f"{path} has no {name!r}; it has {quote(available)}")
-    return found
+    return found if found == [name] else without_images(found, columns)
 
 
 def find_names(name: str, available: Sequence[str]) -> list[str]:
@@ -148,63 +225,3 @@ def common_length(path: Path, lengths: Mapping[str, int]) -> int:
         found = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise InputError(f"{path}: the arrays have different numbers of steps ({found}); they must be equal")
     return next(iter(lengths.values()))
-
-
-def to_flag(name: str, array: np.ndarray) -> np.ndarray:
-    """Return a mark of ends as booleans [steps]."""
-    array = to_column(name, array)
-    if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
-        raise InputError(
-            f"{name} is {array.dtype} with values such as "
-            f"{next((value for value in array.tolist() if value not in (0, 1)), array[0])!r}; "
-            "it must be true or false, 1 or 0"
-        )
-    return array.astype(bool)
-
-
-def to_column(name: str, array: np.ndarray) -> np.ndarray:
-    """Return an array [steps] or [steps, 1] as [steps]."""
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise InputError(f"{name} has shape {list(array.shape)}; it must be one number for each step")
-    return array
-
-
-def to_numbers(field: str, name: str, array: np.ndarray, box: ActionBox | None) -> np.ndarray:
-    """Return observations, actions or rewards as float32, images as the bytes that they are.
-
-    Args:
-        field: One of `FIELDS`.
-        name: Its name in the file, for messages.
-        array: Its values.
-        box: The box that actions are scaled from, if they are.
-    """
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"{name} is {array.dtype}; it must hold plain numbers")
-    if field == "action" and array.dtype.kind != "f" and box is None:
-        raise InputError(
-            f"{name} is {array.dtype}; actions must be continuous (floats in [-1, 1]); "
-            "for whole numbers on a scale give the scale with --action-low and --action-high"
-        )
-    if field == "reward":
-        array = to_column(name, array)
-    elif array.ndim == 1:
-        array = array[:, None]
-    if field == "action" and array.ndim != 2:
-        raise InputError(f"{name} has shape {list(array.shape)}; it must be [steps, action size]")
-    if array.size == 0 and len(array):
-        raise InputError(f"{name} has shape {list(array.shape)}; a step must have a number")
-    if field in ("observation", "next_observation") and array.ndim > 2:
-        if array.ndim != 4 or array.dtype != np.uint8:
-            raise InputError(
-                f"{name} is {array.dtype} of shape {list(array.shape)}; it must be vectors "
-                "[steps, size] or images of bytes [steps, height, width, channels]"
-            )
-        return array
-    if field == "action" and box is not None:
-        if array.shape[1] != len(box.low):
-            raise InputError(f"{name} has {array.shape[1]} dimensions; the action box has {len(box.low)}")
-        array = box.to_unit(array)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return array.astype(np.float32)

@@ -1,10 +1,6 @@
-"""HDF5 files: flat arrays (D4RL), or a group for each episode (Minari: episode_0, ...; robomimic: data/demo_0, ...).
-
-Files that somebody else wrote are read without opening another file and without loading code.
-"""
+"""HDF5 files that somebody else wrote: they are read without opening another file and without loading code."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from drol.data.files.fields import StepFile, choose_fields, common_length, join_arrays, join_fields, steps_in_block
 from drol.data.rows import Arrays
 from drol.errors import InputError
 from drol.storage import sync_folder
 
 FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # built into h5py; any other would be a plugin
 LARGEST_RATIO = 1100  # of the size of an array to the bytes that are stored; gzip reaches 1032
-EPISODE = re.compile(r"(?:episode|demo)_(\d+)")
+DEEPEST = 8  # groups in groups that are listed
 
 
 def import_h5py() -> Any:
@@ -106,25 +101,47 @@ class HDF5File:
             array.read_direct(values)
         return values
 
-    def step_array(self, name: str) -> Any:
+    def step_array(self, name: str, may_be_text: bool = False) -> Any:
         """Return an array that has a row for each step, without reading it."""
+        if may_be_text and is_text(self.find(name)):
+            return Texts(self.find(name))
         array = self.array(name)
         if not array.shape:
             raise InputError(f"dataset file {self.path}: {name!r} is a single value; it must have a row for each step")
         return array
 
-    def array_names(self, group: str) -> list[str]:
-        """Return the arrays of a group and, one level down, of its groups; a link is listed, and refused when read."""
-        names = []
+    def walk(self, group: str, depth: int = 0) -> Iterator[str]:
+        """Yield the arrays of a group and of the groups in it; a link is listed, and refused when it is read."""
         for name in self.names(group):
             path = f"{group}/{name}" if group else name
             try:
                 node = self.find(path)
             except InputError:
-                names.append(name)
-                continue
-            names += [f"{name}/{inner}" for inner in self.names(path)] if hasattr(node, "keys") else [name]
-        return names
+                node = None
+            if hasattr(node, "keys") and depth < DEEPEST:
+                yield from self.walk(path, depth + 1)
+            else:
+                yield path
+
+
+def is_text(array: Any) -> bool:
+    """Return whether something in a file is a list of texts."""
+    h5py = import_h5py()
+    return isinstance(array, h5py.Dataset) and array.ndim == 1 and h5py.check_string_dtype(array.dtype) is not None
+
+
+class Texts:
+    """A list of texts in a file, read in parts."""
+
+    def __init__(self, array: Any):
+        self.array, self.shape, self.nbytes = array, array.shape, 16 * len(array)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, part: slice) -> np.ndarray:
+        texts = [each.decode(errors="replace") if isinstance(each, bytes) else str(each) for each in self.array[part]]
+        return np.asarray(texts, np.str_)
 
 
 def find_fault(array: Any) -> str | None:
@@ -146,82 +163,6 @@ def find_fault(array: Any) -> str | None:
     if size * array.dtype.itemsize > stored * (LARGEST_RATIO if filters else 1):
         return f"declares {size} values but stores {stored} bytes; the file is damaged"
     return None
-
-
-def open_hdf5_steps(path: Path, mapping: Mapping[str, Sequence[str]]) -> StepFile:
-    """Open a file of steps; its groups tell whether it is flat or has a group for each episode."""
-    with open_hdf5(path) as file:
-        for prefix in ("", "data/"):
-            group = prefix.removesuffix("/")
-            if group and not hasattr(file.find(group) if group in file.names() else None, "keys"):
-                continue
-            matches = [match for name in file.names(group) if (match := EPISODE.fullmatch(name))]
-            if matches:
-                matches.sort(key=lambda match: int(match[1]))
-                return EpisodeHDF5File(path, mapping, file, [prefix + match[0] for match in matches])
-        return FlatHDF5File(path, mapping, file)
-
-
-class FlatHDF5File(StepFile):
-    """Arrays of equal length; in each, a row is a step."""
-
-    def __init__(self, path: Path, mapping: Mapping[str, Sequence[str]], file: HDF5File):
-        self.path = path
-        self.chosen = choose_fields(file.array_names(""), mapping, path)
-        arrays = self.arrays(file)
-        self.nbytes = sum(array.nbytes for array in arrays.values())
-        self.steps = common_length(path, {name: len(array) for name, array in arrays.items()})
-
-    def arrays(self, file: HDF5File) -> dict[str, Any]:
-        return {name: file.step_array(name) for names in self.chosen.values() for name in names}
-
-    def blocks(self) -> Iterator[tuple[Arrays, float]]:
-        count = steps_in_block(self.nbytes // max(1, self.steps))
-        with open_hdf5(self.path) as file:
-            arrays = self.arrays(file)
-            for start in range(0, self.steps, count):
-                stop = min(start + count, self.steps)
-                parts = {name: array[start:stop] for name, array in arrays.items()}
-                yield join_fields(parts, self.chosen), stop / self.steps
-
-
-class EpisodeHDF5File(StepFile):
-    """A group for each episode; where it has one observation more than actions, that is the final one."""
-
-    def __init__(self, path: Path, mapping: Mapping[str, Sequence[str]], file: HDF5File, groups: list[str]):
-        self.path, self.groups = path, groups
-        self.chosen = choose_fields(file.array_names(groups[0]), mapping, path)
-        self.chosen.pop("episode", None)
-        arrays = self.arrays(file, groups[0])
-        observation, action = (arrays[self.chosen[field][0]] for field in ("observation", "action"))
-        self.has_final = len(observation) == len(action) + 1
-        # Opening every group only to add up sizes would take as long as reading; episodes are about alike.
-        self.nbytes = sum(array.nbytes for array in arrays.values()) * len(groups)
-
-    @property
-    def names(self) -> dict[str, str]:
-        fields = {field: ", ".join(names) for field, names in self.chosen.items()} | {"episode": "the groups"}
-        return fields | ({"next_observation": fields["observation"]} if self.has_final else {})
-
-    def arrays(self, file: HDF5File, group: str) -> dict[str, Any]:
-        return {name: file.step_array(f"{group}/{name}") for names in self.chosen.values() for name in names}
-
-    def blocks(self) -> Iterator[tuple[Arrays, float]]:
-        with open_hdf5(self.path) as file:
-            for number, group in enumerate(self.groups):
-                arrays = self.arrays(file, group)
-                final = self.chosen["observation"] if self.has_final else []
-                lengths = {f"{group}/{name}": len(array) - (name in final) for name, array in arrays.items()}
-                steps = common_length(self.path, lengths)
-                count = steps_in_block(sum(array.nbytes for array in arrays.values()) // max(1, steps))
-                for start in range(0, steps, count):
-                    stop = min(start + count, steps)
-                    block = join_fields({name: array[start:stop] for name, array in arrays.items()}, self.chosen)
-                    if self.has_final:
-                        beyond = join_arrays([arrays[name][start : stop + 1] for name in final], final)
-                        block["observation"], block["next_observation"] = beyond[:-1], beyond[1:]
-                    block["episode"] = np.full(stop - start, number)
-                    yield block, (number + stop / steps) / len(self.groups)
 
 
 def write_hdf5(path: Path, arrays: Mapping[str, np.ndarray]) -> None:

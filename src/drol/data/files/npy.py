@@ -14,6 +14,9 @@ VERSIONS = ((1, 0), (2, 0), (3, 0))
 NO_HEADER = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError, OverflowError, tokenize.TokenError)
 
 
+NUMBERS, NUMBERS_AND_TEXTS = "biuf", "biufU"  # kinds of NumPy's types
+
+
 @dataclass(frozen=True)
 class Header:
     """Shape and type of an array of numbers, whose bytes are all there."""
@@ -28,12 +31,13 @@ class Header:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def read_header(stream: Any, size: int) -> Header:
+def read_header(stream: Any, size: int, kinds: str = NUMBERS) -> Header:
     """Read the header of an array and nothing of its data.
 
     Args:
         stream: The file, at its beginning; it is left where the data begins.
         size: The bytes that the file has; the array must fill them exactly, so no header can claim more than is there.
+        kinds: The kinds of NumPy's types that are allowed.
 
     Raises:
         InputError: If these are not plain numbers; the message is to follow the name of the array.
@@ -44,7 +48,7 @@ def read_header(stream: Any, size: int) -> Header:
         raise InputError(
             "holds pickled Python objects, which could run code; save it as plain arrays of numbers with numpy.savez"
         )
-    if dtype.kind not in "biuf" or min(shape, default=0) < 0:
+    if dtype.kind not in kinds or min(shape, default=0) < 0 or not dtype.itemsize:
         raise InputError(f"has type {dtype} and shape {shape}; it must be numbers")
     header = Header(tuple(map(int, shape)), dtype, fortran_order and len(shape) > 1, offset)
     if header.nbytes != size - offset:

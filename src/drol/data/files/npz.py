@@ -17,8 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from drol.data.files.fields import StepFile, choose_fields, common_length, join_fields, steps_in_block
-from drol.data.files.npy import Header, read_header
+from drol.data.files import columns
+from drol.data.files.columns import IMAGE, OTHER, TEXT, Column, describe_shape
+from drol.data.files.fields import TEXT_FIELDS, StepFile, choose_fields, common_length, join_fields, steps_in_block
+from drol.data.files.npy import NUMBERS, NUMBERS_AND_TEXTS, Header, read_header
 from drol.data.rows import Arrays
 from drol.errors import InputError
 from drol.machine import aligned, free_memory
@@ -71,8 +73,14 @@ class NpzFile(StepFile):
     def __init__(self, path: Path, mapping: Mapping[str, Sequence[str]]):
         self.path = path
         with open_npz(path, ()) as archive:
-            self.chosen = choose_fields(list_names(archive), mapping, path)
-            members = {name: Member.find(archive, name) for names in self.chosen.values() for name in names}
+            self.columns = [describe_member(archive, name) for name in list_names(archive)]
+            self.chosen = choose_fields(self.columns, mapping, path)
+            self.kinds = {
+                name: NUMBERS_AND_TEXTS if field in TEXT_FIELDS else NUMBERS
+                for field, names in self.chosen.items()
+                for name in names
+            }
+            members = {name: Member.find(archive, name, kinds) for name, kinds in self.kinds.items()}
             for name, member in members.items():
                 if not member.shape:
                     raise InputError(f"{name} is a single value; it must have a row for each step")
@@ -85,13 +93,28 @@ class NpzFile(StepFile):
         count = steps_in_block(self.nbytes // max(1, self.steps))
         with open_npz(self.path, ()) as archive, contextlib.ExitStack() as stack:
             readers = {
-                name: stack.enter_context(Member.find(archive, name).open_rows())
-                for name in {name for names in self.chosen.values() for name in names}
+                name: stack.enter_context(Member.find(archive, name, kinds).open_rows())
+                for name, kinds in self.kinds.items()
             }
             for start in range(0, self.steps, count):
                 stop = min(start + count, self.steps)
                 parts = {name: reader.read(stop - start) for name, reader in readers.items()}
                 yield join_fields(parts, self.chosen), stop / self.steps
+
+
+def describe_member(archive: zipfile.ZipFile, name: str) -> Column:
+    """Return what an array of an archive is; one that cannot be read is said to be so."""
+    try:
+        member = Member.find(archive, name, NUMBERS_AND_TEXTS)
+    except InputError as error:
+        return Column(name, OTHER, words="unreadable", why=str(error))
+    shape, dtype = member.shape[1:], member.dtype
+    if not member.shape:
+        return Column(name, OTHER, words=f"a single {dtype}", why="it is a single value, not a row for each step")
+    if dtype.kind == "U":
+        return Column(name, TEXT, shape, "text", why="it is text")
+    kind = IMAGE if len(shape) == 3 and dtype == np.uint8 else columns.NUMBERS
+    return Column(name, kind, shape, describe_shape(str(dtype), shape))
 
 
 @contextlib.contextmanager
@@ -154,7 +177,7 @@ class Member:
     header: Header
 
     @classmethod
-    def find(cls, archive: zipfile.ZipFile, name: str) -> "Member":
+    def find(cls, archive: zipfile.ZipFile, name: str, kinds: str = NUMBERS) -> "Member":
         """Return an array by its name; its header is read, and nothing of its data."""
         info = next(info for info in archive.infolist() if info.filename.removesuffix(".npy") == name)
         if info.flag_bits & ENCRYPTED:
@@ -166,7 +189,7 @@ class Member:
             raise InputError(f"the array {name!r} claims {info.file_size:,} bytes, more than can be packed in its part")
         with archive.open(info) as stream:
             try:
-                return cls(archive, info, read_header(stream, info.file_size))
+                return cls(archive, info, read_header(stream, info.file_size, kinds))
             except InputError as error:
                 raise InputError(f"the array {name!r} {error}") from error
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from drol.data.actions import ActionBox
+from drol.data.dimensions import Dimensions
 from drol.data.files.episodes import Assembler
 from drol.data.files.options import ReadingOptions
 from drol.data.store.importing import describe
@@ -28,6 +29,8 @@ class EpisodeWriter:
         action_low: The lowest value of each dimension of an action, in the units of the robot.
         action_high: The highest value; without the two, actions must lie in [-1, 1].
         drop_nonfinite: Whether to leave out steps with NaN or infinity and to cut their episode there.
+        observation_dimensions: What the numbers of an observation are called, in their order.
+        action_dimensions: What the numbers of an action are called.
         validation: The share of episodes to hold out.
         seed: Chooses them.
         replace: Whether a dataset of this name may be replaced.
@@ -55,6 +58,8 @@ class EpisodeWriter:
         action_low: ArrayLike | None = None,
         action_high: ArrayLike | None = None,
         drop_nonfinite: bool = False,
+        observation_dimensions: Dimensions | None = None,
+        action_dimensions: Dimensions | None = None,
         validation: float = 0.1,
         seed: int = 0,
         replace: bool = False,
@@ -68,6 +73,7 @@ class EpisodeWriter:
         reading = ReadingOptions(drop_nonfinite=drop_nonfinite, box=box)
         self.writer = DatasetWriter(name, Path(root) if root else None, validation, seed, replace)
         self.assembler = Assembler({name: name for name in FIELDS}, reading)
+        self.dimensions = {"observation": observation_dimensions, "action": action_dimensions}
         self.episodes = 0
 
     def __enter__(self) -> Self:
@@ -78,7 +84,7 @@ class EpisodeWriter:
         try:
             if kind is None:
                 self.writer.append(self.assembler.finish())
-                self.writer.publish(describe(self.assembler, files=[]))
+                self.writer.publish(describe(self.assembler, files=[], dimensions=self.dimensions))
         finally:
             self.writer.__exit__(kind, *error)
 
@@ -102,6 +108,11 @@ class EpisodeWriter:
             if not array.ndim or len(array) != expected:
                 found = len(array) if array.ndim else "no"
                 raise InputError(f"{where}: {name} has {found} rows; {steps} actions need {expected}")
+        for name, array in (("observation", observations), ("action", actions)):
+            dimensions = self.dimensions[name]
+            if dimensions is not None and array.shape[1:] != (len(dimensions.names),):
+                names = len(dimensions.names)
+                raise InputError(f"{where}: {name} has shape {list(array.shape)}; {names} names need as many numbers")
         if steps == 0:
             raise InputError(f"{where} has no action; an episode needs at least one")
         flags = np.zeros(steps, bool)

@@ -9,17 +9,21 @@ from typing import Any
 import numpy as np
 
 from drol.data.actions import ActionBox
-from drol.data.files import find_files, open_steps
+from drol.data.dimensions import Dimensions, Naming
 from drol.data.files.episodes import Assembler
-from drol.data.files.fields import StepFile
+from drol.data.files.fields import IGNORE, StepFile
 from drol.data.files.options import ReadingOptions
+from drol.data.files.rules.sorting import sorted_blocks
 from drol.data.rows import Arrays
 from drol.data.store.layout import data_root
+from drol.data.store.source import Source
 from drol.data.store.stored import StoredDataset
 from drol.data.store.writer import DatasetWriter
 from drol.errors import InputError
 from drol.machine import bytes_in_words
 from drol.progress import Report
+
+SHARE = 0.1  # of the episodes that is held out
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,76 +70,95 @@ def import_files(
     mapping: Mapping[str, Sequence[str]] | None = None,
     reading: ReadingOptions | None = None,
     scaling: Scaling | None = None,
-    validation: float = 0.1,
+    validation: float | None = None,
     seed: int = 0,
     root: Path | None = None,
     replace: bool = False,
     max_bytes: int | None = None,
     report: Report | None = None,
+    naming: Mapping[str, Naming] | None = None,
 ) -> StoredDataset:
     """Import files as a dataset; if anything is wrong with them, nothing is written.
 
     Args:
-        paths: The files, or folders of LeRobot or Minari.
+        paths: The files, or folders that hold them.
         name: The name of the dataset.
         mapping: The arrays or columns of each field; fields that are not named are looked for by their usual names.
         reading: How steps are to be understood.
         scaling: How actions are scaled to [-1, 1].
-        validation: The share of episodes to hold out.
+        validation: The share of episodes to hold out; None: those that the files hold out, else a tenth.
         seed: Chooses them.
         root: The folder of all datasets (default: `$DROL_DATA` or `datasets`).
         replace: Whether a dataset of this name may be replaced.
         max_bytes: Refuse files that unpack to more (default: what the disk can hold).
         report: Called with the bytes that were read.
+        naming: Names, units and frames of "observation" and "action", where files do not have them.
 
     Returns:
         The dataset; `files/NAME` is the task to train on.
     """
     scaling = scaling or Scaling()
-    writer = DatasetWriter(name, root, validation, seed, replace)  # refuses a bad name before a file is opened
-    files = open_files(paths, mapping or {})
+    share = SHARE if validation is None else validation
+    writer = DatasetWriter(name, root, share, seed, replace)  # refuses a bad name before a file is opened
+    if validation is not None and "held_out" not in (mapping or {}):
+        mapping = {**(mapping or {}), "held_out": [IGNORE]}
+    source = Source.open(paths, mapping, reading, naming)
+    files = source.files
     check_size(files, root or data_root(), max_bytes)
     progress = ReadProgress(files, scaling.passes, report)
-    reading = dataclasses.replace(reading or ReadingOptions(), box=find_box(files, scaling, progress))
-    assembler = Assembler(files[0].names, reading)
+    source = with_box(source, scaling, progress)
+    assembler = Assembler(files[0].names, source.reading, reward_rule=source.reward_rule)
     with writer:
         for rows in read_rows(files, assembler, progress, max_bytes):
             writer.append(rows)
-        origin = [{"name": file.path.name, "bytes": file.path.stat().st_size} for file in files]
-        writer.publish(describe(assembler, origin))
+        origin = [{"name": file.path.name, "bytes": size_of(file.path)} for file in files]
+        writer.publish(describe(assembler, origin, source))
     return StoredDataset.open(name, root)
 
 
-def describe(assembler: Assembler, files: list[dict[str, Any]]) -> dict[str, Any]:
+def size_of(path: Path) -> int:
+    """Return the bytes of a file, or of the files in a folder that is one recording."""
+    inside = path.iterdir() if path.is_dir() else [path]
+    return sum(each.stat().st_size for each in inside)
+
+
+def with_box(source: Source, scaling: Scaling, progress: ReadProgress) -> Source:
+    """Return the source with the box that actions are scaled from."""
+    box = find_box(source.files, scaling, progress)
+    return dataclasses.replace(source, reading=dataclasses.replace(source.reading, box=box))
+
+
+def describe(
+    assembler: Assembler,
+    files: list[dict[str, Any]],
+    source: Source | None = None,
+    dimensions: Mapping[str, Dimensions | None] | None = None,
+) -> dict[str, Any]:
     """Return the entries of a manifest that say what the data is and how it was understood.
 
     Args:
         assembler: Has seen all steps.
         files: Name and size of each file that was read; empty for data that was written from Python.
+        source: The files, if there are any.
+        dimensions: What the numbers of observations and actions are called, if no file says it.
     """
     box, size = assembler.reading.box, assembler.shapes["action"][0]
     low, high = (box.low, box.high) if box else ((-1.0,) * size, (1.0,) * size)
+    found = source.dimensions(assembler.shapes) if source else dimensions or {}
+    named = {what: each.to_dict() if (each := found.get(what)) else None for what in ("observation", "action")}
     return {
         "action_low": list(low),
         "action_high": list(high),
         "actions_scaled": box is not None,
         "ends": assembler.ends,
         "fields": assembler.names,
+        "dimensions": named,
+        "sampling": assembler.clock.summary() if assembler.clock else None,
+        "unused": [list(dataclasses.astuple(each)) for each in source.unused] if source else [],
+        "notes": source.notes if source else [],
         "counts": dataclasses.asdict(assembler.counts),
         "files": files,
     }
-
-
-def open_files(paths: Sequence[Path], mapping: Mapping[str, Sequence[str]]) -> list[StepFile]:
-    """Open files that have the same fields; nothing but headers is read."""
-    files = [open_steps(path, mapping) for path in find_files(paths)]
-    for file in files[1:]:
-        odd = sorted(file.names.keys() ^ files[0].names.keys())
-        if odd:
-            raise InputError(
-                f"{odd[0]} is in only one of {files[0].path} and {file.path}; all files must have the same fields"
-            )
-    return files
 
 
 def check_size(files: Sequence[StepFile], root: Path, max_bytes: int | None) -> None:
@@ -160,7 +183,9 @@ def find_box(files: Sequence[StepFile], scaling: Scaling, progress: ReadProgress
         size = len(scaling.low) if first is None else first.shape[1] if first.ndim > 1 else 1
         return ActionBox.of(scaling.low, scaling.high, size)
     if not scaling.from_data:
-        return None
+        box = files[0].box
+        is_unit = box is not None and set(box.low) == {-1.0} and set(box.high) == {1.0}
+        return None if is_unit else box
     low = high = None
     for file in files:
         for block, share in file.blocks():
@@ -187,7 +212,7 @@ def read_rows(
     read = 0
     for file in files:
         assembler.where = str(file.path)
-        for block, share in file.blocks():
+        for block, share in sorted_blocks(file) if assembler.reading.sort_by_time else file.blocks():
             read += sum(array.nbytes for array in block.values())
             if max_bytes is not None and read > 4 * max_bytes:
                 raise InputError(f"{file.path} unpacks to more than it declares; --max-bytes is {max_bytes}")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from drol import formats
+from drol.data.dimensions import Dimensions
 from drol.data.files.options import ENDS, FIELDS, Counts
 from drol.data.rows import ROW_ARRAYS
 from drol.data.store.layout import MANIFEST, NAME, SPLITS, open_plain
@@ -50,9 +51,18 @@ NUMBERS = Kind(
 )
 COUNTS = Kind("counts by field", lambda value: isinstance(value, dict) and all_are(COUNT, value.values()))
 TEXTS = Kind("texts by field", lambda value: isinstance(value, dict) and all_are(TEXT, value.values()))
+LINES = Kind("a list of texts", lambda value: isinstance(value, list) and all_are(TEXT, value))
 ENTRIES = Kind("entries by name", lambda value: isinstance(value, dict))
 FILE_ENTRIES = {"name": TEXT, "bytes": COUNT}
-COUNT_ENTRIES = {each.name: COUNT for each in dataclasses.fields(Counts)} | {"not_finite": COUNTS, "converted": TEXTS}
+COUNT_ENTRIES = {each.name: COUNT for each in dataclasses.fields(Counts)} | {
+    "not_finite": COUNTS,
+    "converted": TEXTS,
+    "filled": COUNTS,
+}
+DIMENSION_ENTRIES = {"names": LINES, "units": LINES, "frames": LINES}
+SAMPLING_ENTRIES = {"column": TEXT, "unit": TEXT} | dict.fromkeys(
+    ("interval", "low", "high"), Kind("a number", is_number)
+)
 SPLIT_ENTRIES = {"rows": COUNT, "episodes": COUNT, "transitions": COUNT, "sha256": ENTRIES, "fingerprint": CHECKSUM}
 MANIFEST_ENTRIES = {
     "format": COUNT,
@@ -62,6 +72,13 @@ MANIFEST_ENTRIES = {
     "actions_scaled": FLAG,
     "ends": Kind(f"one of {', '.join(ENDS)}", lambda value: value in ENDS),
     "fields": TEXTS,
+    "dimensions": ENTRIES,
+    "sampling": Kind("entries by name, or null", lambda value: value is None or isinstance(value, dict)),
+    "unused": Kind(
+        "a list of names, kinds and reasons",
+        lambda value: isinstance(value, list) and all(LINES.allows(each) and len(each) == 3 for each in value),
+    ),
+    "notes": LINES,
     "counts": ENTRIES,
     "files": Kind("a list of files", lambda value: isinstance(value, list)),
     "held_out": Kind(
@@ -71,6 +88,9 @@ MANIFEST_ENTRIES = {
     "splits": ENTRIES,
     "sha256": CHECKSUM,
 }
+# What format 3 added, and what stands for it in a manifest of format 2.
+NEW_ENTRIES = {"dimensions": {"observation": None, "action": None}, "sampling": None, "unused": [], "notes": []}
+NEW_COUNTS = {"splits": 0, "reached": 0, "filled": {}}
 
 
 def write_manifest(folder: Path, content: Mapping[str, Any]) -> None:
@@ -100,11 +120,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not the manifest of a dataset; {ADVICE}")
     if manifest["format"] > FORMAT:
         formats.check_format("dataset", path, manifest["format"])
-    if manifest["format"] != FORMAT:
+    if manifest["format"] not in formats.READ["dataset"]:
         raise InputError(f"{path} has format {manifest['format']}; this version reads {FORMAT}, so import it again")
+    changed = f"{path} does not match its checksum; it was changed, so import the dataset again"
+    if manifest["format"] == 2 and isinstance(manifest.get("counts"), dict):
+        if manifest.get("sha256") != digest(manifest):
+            raise InputError(changed)
+        manifest = {**manifest, **NEW_ENTRIES, "counts": {**manifest["counts"], **NEW_COUNTS}}
+        manifest["sha256"] = digest(manifest)
     check_manifest(path, manifest)
     if manifest["sha256"] != digest(manifest):
-        raise InputError(f"{path} does not match its checksum; it was changed, so import the dataset again")
+        raise InputError(changed)
     return manifest
 
 
@@ -114,6 +140,12 @@ def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     check_entries(path, manifest["counts"], COUNT_ENTRIES)
     for file in manifest["files"]:
         check_entries(path, file, FILE_ENTRIES)
+    check_entries(path, manifest["dimensions"], dict.fromkeys(("observation", "action"), Kind("names", lambda _: True)))
+    for what, each in manifest["dimensions"].items():
+        size = len(manifest["action_low"]) if what == "action" else None
+        check_dimensions(path, each, size)
+    if manifest["sampling"] is not None:
+        check_entries(path, manifest["sampling"], SAMPLING_ENTRIES)
     low, high, fields = (manifest[name] for name in ("action_low", "action_high", "fields"))
     if len(low) != len(high) or any(map(float.__gt__, map(float, low), map(float, high))):
         raise InputError(f"{path} has actions from {reprlib.repr(low)} to {reprlib.repr(high)}; {ADVICE}")
@@ -123,6 +155,17 @@ def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     for name, split in manifest["splits"].items():
         if split is not None or name == "train":
             check_split(path, name, split)
+
+
+def check_dimensions(path: Path, found: Any, size: int | None) -> None:
+    """Raise `InputError` unless names of numbers are lists that fit."""
+    if found is None:
+        return
+    check_entries(path, found, DIMENSION_ENTRIES)
+    try:
+        Dimensions.from_dict(found, len(found["names"]) if size is None else size)
+    except InputError as error:
+        raise InputError(f"{path} has wrong names of numbers ({error}); {ADVICE}") from error
 
 
 def check_split(path: Path, name: str, split: Any) -> None:

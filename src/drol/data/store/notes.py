@@ -1,15 +1,40 @@
 """Notes on a dataset that a person should read before training on it."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
+from drol.data.dimensions import Dimensions
 from drol.data.files.options import Counts
+from drol.data.files.rules.clock import describe_sampling, is_uneven
 from drol.data.moments import SMALLEST_DEVIATION
 from drol.data.store.statistics import Statistics
 
 
-def find_notes(statistics: Statistics, counts: Counts, nothing_held_out: bool = False) -> list[str]:
+def notes_on_time(sampling: Mapping[str, Any] | None) -> list[str]:
+    """Return what a person should know of the time between steps."""
+    if sampling is None or not is_uneven(sampling):
+        return []
+    return [
+        f"the steps are not evenly spaced: {describe_sampling(sampling)}; a policy learns as if they were, so sample "
+        "the log at a fixed rate, or split it (--split-at-gaps)"
+    ]
+
+
+def find_notes(
+    statistics: Statistics,
+    counts: Counts,
+    named: Mapping[str, Dimensions | None] | None = None,
+    nothing_held_out: bool = False,
+) -> list[str]:
     """Return what a person should know before training."""
     found = []
+    of_observation, of_action = ((named or {}).get(what) for what in ("observation", "action"))
+    if counts.splits:
+        found.append(f"{counts.splits:,} episodes were cut at gaps in time")
+    if counts.reached:
+        found.append(f"{counts.reached:,} transitions start at the goal; nothing beyond them is bootstrapped")
     observation, action = statistics.observation, statistics.action
     if counts.dropped:
         found.append(f"{counts.dropped:,} steps were not finite; they were left out and their episodes cut there")
@@ -20,21 +45,23 @@ def find_notes(statistics: Statistics, counts: Counts, nothing_held_out: bool = 
     if counts.too_short:
         found.append(f"{counts.too_short:,} episodes of a single step without a next observation were left out")
     if statistics.image_shape is None and observation.constant:
-        found.append(f"observation {dimensions(observation.constant, 'never changes', 'never change')}")
+        found.append(f"observation {dimensions(observation.constant, 'never changes', 'never change', of_observation)}")
     if action.constant:
-        found.append(f"action {dimensions(action.constant, 'never changes', 'never change')}")
+        found.append(f"action {dimensions(action.constant, 'never changes', 'never change', of_action)}")
     share = statistics.at_limit / max(1, statistics.transitions)
     saturated = [number for number in np.flatnonzero(share > 0.05).tolist() if number not in action.constant]
     if saturated:
         worst = max(saturated, key=lambda number: share[number])
         found.append(
-            f"action {dimensions(saturated, 'is', 'are')} often at the limit of the box "
+            f"action {dimensions(saturated, 'is', 'are', of_action)} often at the limit of the box "
             f"(dimension {worst} in {share[worst]:.0%} of the transitions)"
         )
     width = np.maximum(np.abs(action.low), np.abs(action.high)) if action.count else np.zeros(0)
     narrow = [number for number in np.flatnonzero(width < 0.2).tolist() if number not in action.constant]
     if narrow:
-        found.append(f"action {dimensions(narrow, 'stays', 'stay')} within a fifth of the box; it may be too wide")
+        found.append(
+            f"action {dimensions(narrow, 'stays', 'stay', of_action)} within a fifth of the box; it may be too wide"
+        )
     if statistics.reward.count and statistics.reward.constant:
         found.append(f"every reward is {statistics.reward.low[0]:g}; there is nothing to tell good from bad")
     if statistics.duplicate_episodes:
@@ -46,15 +73,14 @@ def find_notes(statistics: Statistics, counts: Counts, nothing_held_out: bool = 
         too_wide, tiny = observation.too_wide, observation.tiny
         wild = np.flatnonzero((observation.deviation > 30) | (np.abs(observation.mean) > 30)).tolist()
         wild = [number for number in wild if number not in too_wide]
-        if wild and not too_wide:
-            found.append(f"observation {dimensions(wild, 'is', 'are')} large; train with --standardise-observations")
-        elif wild:
-            found.append(f"observation {dimensions(wild, 'is', 'are')} large; give such numbers in another unit")
+        advice = "give such numbers in another unit" if too_wide else "train with --standardise-observations"
+        if wild:
+            found.append(f"observation {dimensions(wild, 'is', 'are', of_observation)} large; {advice}")
         if too_wide:
-            reach = dimensions(too_wide, "reaches", "reach")
+            reach = dimensions(too_wide, "reaches", "reach", of_observation)
             found.append(f"observation {reach} too far for --standardise-observations; give them in another unit")
         if tiny:
-            change = dimensions(tiny, "changes", "change")
+            change = dimensions(tiny, "changes", "change", of_observation)
             found.append(
                 f"observation {change} by less than {SMALLEST_DEVIATION:g}, which --standardise-observations takes for "
                 "constant; give such numbers in another unit"
@@ -81,7 +107,8 @@ def find_notes_on_ends(statistics: Statistics) -> list[str]:
     return found
 
 
-def dimensions(numbers: list[int], verb_of_one: str, verb_of_many: str) -> str:
-    """Return dimensions by their numbers, with a verb that fits: "dimensions 1, 2 never change"."""
-    shown = ", ".join(map(str, numbers[:8])) + (f" and {len(numbers) - 8} more" if len(numbers) > 8 else "")
+def dimensions(numbers: list[int], verb_of_one: str, verb_of_many: str, named: Dimensions | None = None) -> str:
+    """Return dimensions by their numbers and names, with a verb that fits: "dimensions 1 (x), 2 (y) never change"."""
+    texts = [f"{number} ({named.names[number]})" if named else str(number) for number in numbers[:8]]
+    shown = ", ".join(texts) + (f" and {len(numbers) - 8} more" if len(numbers) > 8 else "")
     return f"dimensions {shown} {verb_of_many}" if len(numbers) > 1 else f"dimension {shown} {verb_of_one}"

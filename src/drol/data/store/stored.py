@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from drol.data.actions import ActionBox
+from drol.data.dimensions import Dimensions
 from drol.data.files.npy import Header, read_header
 from drol.data.rows import ROW_ARRAYS, Arrays, Fingerprint, are_finished
 from drol.data.store.layout import SPLITS, array_path, data_root, dataset_folder, dataset_names, open_plain
@@ -75,6 +76,13 @@ class StoredDataset:
                         f"{array_path(self.folder, split, name)} has rows of shape {list(found[name])} where train has "
                         f"{list(shapes['train'][name])}; import the dataset again"
                     )
+
+    @property
+    def dimensions(self) -> dict[str, Dimensions | None]:
+        """What the numbers of "observation" and "action" are called; None where that is not known."""
+        shapes = {name: self.headers("train")[name].shape for name in ("observation", "action")}
+        found = self.manifest["dimensions"]
+        return {name: Dimensions.from_dict(found[name], shape[1]) for name, shape in shapes.items()}
 
     def headers(self, split: str) -> dict[str, Header]:
         """Return shape and type of each array of a split; they agree with the manifest and the sizes of the files."""

@@ -146,13 +146,19 @@ class DatasetWriter:
         self.cleanup.close()
 
     def append(self, rows: Mapping[str, np.ndarray]) -> None:
-        """Write rows of trajectories laid end to end; an episode may come in several pieces."""
+        """Write rows of trajectories laid end to end; an episode may come in several pieces.
+
+        Episodes are held out as `held_out` [rows] says, where rows have it, else as the seed chooses.
+        """
         if not rows:
             return
         last = rows["last"]
         episode = self.episode + np.cumsum(last) - last
         self.episode += int(last.sum())
-        held_out = np.isin(episode, [number for number in np.unique(episode).tolist() if self.is_held_out(number)])
+        if "held_out" in rows:
+            held_out, self.validation = rows["held_out"], 0.0
+        else:
+            held_out = np.isin(episode, [number for number in np.unique(episode).tolist() if self.is_held_out(number)])
         with writing(self.folder):
             for split, chosen in (("train", ~held_out), ("validation", held_out)):
                 self.splits[split].append({name: rows[name][chosen] for name in ROW_ARRAYS})

@@ -1,0 +1,1 @@
+"""What other tools write beside the steps: names, spaces, tasks, splits."""

@@ -1,0 +1,1 @@
+"""The page of a dataset: what `drol data show` writes."""
