@@ -82,7 +82,8 @@ class PlannedRun:
         """Return the job that makes the run; each of its commands imports some modules first."""
         more = [word for module in imports for word in ("--import", module)]
         commands = tuple((*each, *(["--quiet"] if each[0] == "train" else []), *more) for each in self.commands(root))
-        return Job(self.name, commands, root / "logs" / f"{shortened(self.name.replace('/', '_'), LONGEST_LOG)}.log")
+        log = root / "logs" / f"{shortened(self.name.replace('/', '_'), LONGEST_LOG)}.log"
+        return Job(self.name, commands, log, root / self.name / LOCK)
 
     def state(self, root: Path, elsewhere: Evaluated = frozenset()) -> "State":
         """Return how far the run is; one whose results are known from elsewhere is done."""

@@ -24,6 +24,7 @@ class Job:
     name: str
     commands: tuple[tuple[str, ...], ...]
     log: Path
+    lock: Path | None = None  # of the run's folder: held by whoever trains it
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 It knows nothing of processes: `Workers` are cores of this machine, the slots of a cluster, or a simulation of them.
 """
 
+import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -12,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 from drol.queue.jobs import Finished, Job, KeepGoing
 
 BAD_INPUT = 2  # the exit code of input that another attempt does not make better
+CANCELLED = 128 + signal.SIGTERM  # that of a job which somebody took away on purpose; whoever did does not want it back
 
 
 class Work(Protocol):
@@ -76,7 +78,8 @@ def run_jobs(
 ) -> None:
     """Do jobs until all have ended or something says stop; those under way then save and stop.
 
-    A job that fails is tried again after all others were started, `retries` times at most; bad input is not.
+    A job that fails is tried again after all others were started, `retries` times at most; bad input is not, and
+    neither is one that got SIGTERM.
 
     Args:
         jobs: The jobs; the next one is taken when there is room for it.
@@ -104,7 +107,7 @@ def run_jobs(
                 running.remove(each)
                 workers.release(each.work)
                 seconds = each.before + time.monotonic() - each.started
-                if code not in (0, BAD_INPUT) and each.number <= retries:
+                if code not in (0, BAD_INPUT, CANCELLED) and each.number <= retries:
                     again.append((each.job, each.number + 1, seconds))
                 else:
                     job = each.job
