@@ -15,7 +15,6 @@ SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={controller}
 SlurmdPort={node}
 AuthType=auth/none
-AuthInfo=cred_expire=3
 CredType=cred/none
 SlurmUser={user}
 SlurmdUser={user}

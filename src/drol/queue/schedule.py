@@ -82,21 +82,23 @@ def run_jobs(
     neither is one that got SIGTERM.
 
     Args:
-        jobs: The jobs; the next one is taken when there is room for it.
+        jobs: The jobs; the next one is taken when there is room for it. Where there is none, this is asked again after
+            other jobs have ended: they may have added some.
         workers: What does them.
         on_finished: Called once for each job that ended, well or after its last attempt.
         retries: How often a job that failed is tried again.
         keep_going: Called at every look; once it returns False, nothing more is started.
     """
-    fresh, again = ((job, 1, 0.0) for job in jobs), deque[tuple[Job, int, float]]()
+    jobs, again = iter(jobs), deque[tuple[Job, int, float]]()
     running: list[Attempt[AnyWork]] = []
     try:
         while keep_going():
             while workers.has_room():
-                taken = next(fresh, None) or (again.popleft() if again else None)
-                if taken is None:
+                fresh = next(jobs, None)
+                if fresh is None and not again:
                     break
-                running.append(Attempt(*taken, time.monotonic(), workers.start(taken[0])))
+                job, number, before = (fresh, 1, 0.0) if fresh is not None else again.popleft()
+                running.append(Attempt(job, number, before, time.monotonic(), workers.start(job)))
             if not running:
                 return
             workers.pause()

@@ -14,9 +14,10 @@ from drol.queue import make_executor
 from drol.queue.jobs import Executor, Finished, read_timings
 from drol.runs.directory import RunDirectory
 from drol.storage import exclusive, is_held
+from drol.sweeps.asha import check_asha
 from drol.sweeps.failures import clear_failures, note_failure
 from drol.sweeps.metrics import check_metric
-from drol.sweeps.runs import SweptRun, swept_runs
+from drol.sweeps.runs import SweptRun, promoted_runs, runs_of_choice, swept_runs
 from drol.sweeps.sweep import Sweep
 from drol.training.train import check_same_run
 
@@ -45,6 +46,8 @@ def run_sweep(
         them save and stop, and raises `KeyboardInterrupt`; `stop_sweep` does the same and returns.
     """
     check_metric(sweep)
+    if sweep.search.kind == "asha":
+        check_asha()
     runs = swept_runs(sweep)
     for each in runs:
         check_folder(each, sweep.root)
@@ -74,6 +77,8 @@ def check_folder(each: SweptRun, root: Path) -> None:
 def do_what_is_due(sweep: Sweep, executor: Executor, report: Report | None, imports: tuple[str, ...]) -> bool:
     """Do the runs that can be done now; return whether there may be more: the next rung, or what others trained."""
     runs = swept_runs(sweep)
+    if sweep.search.kind == "asha" and promoted_runs(sweep, runs):  # they got so far before a kill, or in another sweep
+        return True
     due = [(each.run, each.state) for each in runs if not each.ended and not each.dropped]
     if not due or was_stopped(sweep):
         return False
@@ -81,12 +86,16 @@ def do_what_is_due(sweep: Sweep, executor: Executor, report: Report | None, impo
         time.sleep(WAIT_SECONDS)
         return True
 
-    def on_finished(run: PlannedRun, finished: Finished) -> None:
+    def on_finished(run: PlannedRun, finished: Finished) -> list[PlannedRun]:
         state = run.state(sweep.root)
         if finished.code == 0 and state.done:
             clear_failures(sweep.root, [finished.log])
         elif not state.running:  # else another process was quicker, and is waited for
             note_failure(sweep.root, finished)
+        if sweep.search.kind != "asha":
+            return []
+        key = next(each.key for each in runs if each.run.name == run.name)
+        return promoted_runs(sweep, runs_of_choice(sweep, key))
 
     go_on = functools.partial(goes_on, sweep)
     ended = execute_runs(due, sweep.root, executor, report, imports, allowance(sweep, runs), on_finished, go_on)
