@@ -107,7 +107,7 @@ def test_fitted_q_and_what_all_algorithms_share(monkeypatch, dataset):
 
 
 def test_what_cannot_be_lowered_fails():
-    with pytest.raises(Exception, match="cuda|platform"):
+    with pytest.raises(Exception, match=r"cuda|platform"):
         lower(lambda x: jax.lax.platform_dependent(x, cpu=jnp.sin), jnp.zeros(2))
 
 

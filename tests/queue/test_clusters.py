@@ -13,6 +13,9 @@ from run_folders import assert_same_run
 from slurm_daemons import missing_slurm, slurm_daemons
 
 from drol.checkpoints import saved_steps
+from drol.errors import InputError
+from drol.queue.jobs import Job
+from drol.queue.slurm import SlurmExecutor
 
 ROOT = Path(__file__).parents[2]
 SWEEP = """
@@ -68,13 +71,13 @@ class Driver:
     """A `drol sweep run` in a folder, which may be killed and started again."""
 
     def __init__(self, folder: Path, *flags: str):
-        self.folder, self.flags, self.command = folder, flags, "run"
+        self.folder, self.flags = folder, flags
         folder.mkdir(exist_ok=True)
         (folder / "sweep.toml").write_text(SWEEP)
         self.runs = [folder / "runs" / NAME / f"seed-{seed}" for seed in (0, 1)]
 
     def start(self) -> subprocess.Popen:
-        words = ("sweep", self.command, "sweep.toml", "--import", "cluster_toys", *self.flags)
+        words = ("sweep", "run", "sweep.toml", "--import", "cluster_toys", *self.flags)
         with (self.folder / "output").open("a") as output:
             streams = {"stdout": output, "stderr": output}
             DRIVERS.append(subprocess.Popen([sys.executable, *DROL, *words], cwd=self.folder, **streams))
@@ -151,33 +154,27 @@ def test_a_driver_and_a_ray_node_are_killed_and_the_runs_go_on_elsewhere(cluster
 
 
 def test_a_ray_node_without_the_storage_is_found_before_anything_starts(cluster, tmp_path):
-    folder = tmp_path / "alone"
-    driver = Driver(folder, "--executor", "ray", "--address", cluster.address)
-    (folder / "runs").mkdir()
-    hide = f"mount -t tmpfs none {folder / 'runs'} && exec {Path(sys.executable).with_name('ray')}"
-    start = f"{hide} start --address={cluster.address} --num-cpus=1 --block"
+    from drol.queue.ray_cluster import RayExecutor, connected, living_nodes
+
+    hidden = tmp_path / "hidden"
+    (hidden / "logs").mkdir(parents=True)
+    hide = f"mount -t tmpfs none {hidden} && exec {Path(sys.executable).with_name('ray')}"
     if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no second view of the disk can be made here")
-    node = subprocess.Popen(["unshare", "-m", "sh", "-c", start], stdout=subprocess.DEVNULL, start_new_session=True)
+    command = ["unshare", "-m", "sh", "-c", f"{hide} start --address={cluster.address} --num-cpus=1 --block"]
+    node = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
-        wait_for(lambda: ray_nodes(cluster.address) > len(cluster.list_all_nodes()))
-        driver.finish(driver.start(), 2)
+        with connected(cluster.address) as ray:
+            wait_for(lambda: len(living_nodes(ray)) > len(cluster.list_all_nodes()))
+            job = Job("a", (("--version",),), hidden / "logs" / "a.log")
+            with pytest.raises(InputError, match=f"does not see {hidden}.*storage that all nodes share"):
+                RayExecutor().execute([job], pytest.fail)
+            with pytest.raises(InputError, match=r"no node of the Ray cluster has 1 core and 0\.5 GPUs"):
+                RayExecutor(gpus=0.5).execute([job], pytest.fail)
     finally:
         os.killpg(node.pid, signal.SIGTERM)
         node.wait()
-    output = (folder / "output").read_text()
-    assert "does not see" in output
-    assert len(output.splitlines()) == 1
-    assert not any(run.exists() for run in driver.runs)
-
-
-def ray_nodes(address: str) -> int:
-    """Count the nodes that live, as another process sees them."""
-    code = (
-        f"import ray; ray.init({address!r}, logging_level='error'); print(sum(each['Alive'] for each in ray.nodes()))"
-    )
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return answer.stdout.count("True")
+    assert [*hidden.rglob("*.*")] == []  # nothing was started, and nothing is left
 
 
 @pytest.fixture(scope="module")
@@ -229,17 +226,39 @@ def test_slurm_takes_runs_away_and_gives_them_back(slurm_here, quiet, tmp_path):
     assert_same_runs(driver, quiet)
 
 
-def test_a_task_that_somebody_cancels_is_left_alone_until_it_is_asked_for(slurm_here, quiet, tmp_path):
-    driver = Driver(tmp_path / "cancelled", "--executor", "slurm")
-    process = driver.start()
-    run = next(iter(wait_for(driver.running)))
-    ask("scancel", next(number for number in tasks("RUNNING") if number.endswith(f"_{driver.runs.index(run)}")))
-    driver.finish(process, 1)
-    output = (driver.folder / "output").read_text()
-    assert "1 failed" in output
-    assert "exit code 143 after 1 attempt" in output
-    step = max(saved_steps(run / "checkpoints"))
-    assert 0 < step < 20_000
-    driver.command = "retry"
-    driver.finish(driver.start())
-    assert_same_runs(driver, quiet)
+def test_a_task_that_somebody_cancels_is_not_handed_in_again(slurm_here, tmp_path, monkeypatch):
+    monkeypatch.setattr("drol.queue.slurm.POLL_SECONDS", 0.5)
+    (tmp_path / "logs").mkdir()
+    commands = {
+        "slow": ("--import", "slow_to_import", "algorithms"),
+        "quick": ("--version",),
+        "bad": ("no-such-command",),
+    }
+    jobs = [Job(name, (command,), tmp_path / "logs" / f"{name}.log") for name, command in commands.items()]
+    ended = []
+
+    def cancel():
+        numbers = tasks("RUNNING")
+        if len(ended) == 2 and numbers and (tmp_path / "logs" / "slow.log").exists():
+            ask("scancel", *numbers)
+        return True
+
+    SlurmExecutor(retries=1, sbatch="--partition=low").execute(jobs, ended.append, cancel)
+    assert {each.name: (each.code, each.attempts) for each in ended} == {
+        "slow": (143, 1),
+        "quick": (0, 1),
+        "bad": (2, 1),
+    }
+    with pytest.raises(InputError, match=r"sbatch failed .*invalid partition"):
+        SlurmExecutor(sbatch="--partition=none").execute(jobs, pytest.fail)
+    assert len([*(tmp_path / "logs" / "slurm").iterdir()]) == 1  # nothing is left of what was refused
+
+
+def test_stopping_takes_tasks_out_of_the_queue(slurm_here, tmp_path, monkeypatch):
+    monkeypatch.setattr("drol.queue.slurm.POLL_SECONDS", 0.5)
+    (tmp_path / "logs").mkdir()
+    before = {*tasks("CANCELLED")}
+    job = Job("slow", (("--import", "slow_to_import", "algorithms"),), tmp_path / "logs" / "slow.log")
+    SlurmExecutor().execute([job], pytest.fail, lambda: not tasks("RUNNING"))
+    assert tasks("RUNNING", "PENDING", "COMPLETING") == []
+    assert len({*tasks("CANCELLED")} - before) == 1

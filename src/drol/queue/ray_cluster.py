@@ -196,7 +196,7 @@ class RayWorkers:
     def check(self, folder: Path) -> None:
         """Refuse a cluster on which no job could run, before the first one is started."""
         if not self.places():
-            wanted = f"{self.cores} cores" + (f" and {self.gpus:g} GPUs" if self.gpus else "")
+            wanted = f"{self.cores} core{'s'[: self.cores - 1]}" + (f" and {self.gpus:g} GPUs" if self.gpus else "")
             raise InputError(f"no node of the Ray cluster has {wanted}, which each run asks for; ask for less")
         check_nodes(self.ray, folder)
         self.checked = True
