@@ -44,6 +44,10 @@ EXTRAS = {  # what each is for
     "report": "reports and figures",
     "onnx": "policies as ONNX files",
     "cuda12": "NVIDIA GPUs",
+    "ray": "sweeps on Ray clusters, asynchronous halving",
+    "wandb": "runs mirrored in Weights & Biases",
+    "tensorboard": "runs mirrored in TensorBoard",
+    "trackio": "runs mirrored in trackio",
 }
 DRAWING = """
 from drol.tasks.ogbench.environment import draw_without_screen
