@@ -63,6 +63,7 @@ def test_a_task_gets_its_job_through_a_script_whatever_its_words(tmp_path):
 
 def test_a_task_writes_how_its_job_ended(job, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
+    monkeypatch.setattr("signal.signal", lambda *_: None)  # this process keeps its own
     assert main(tmp_path, 1, encoded(job)) == 0
     assert code_file(tmp_path, 3).read_text() == "0"
     assert "what it prints is in" in capsys.readouterr().out
