@@ -1,6 +1,6 @@
 """What the queue costs: the same runs through `drol sweep run` and as plain `drol train` commands, two at a time.
 
-    python benchmarks/queue_overhead.py [--steps 600000] [--rounds 1] [--out results/queue_overhead.json]
+    python benchmarks/queue_overhead.py [--steps 3000000] [--rounds 1] [--out results/queue_overhead.json]
 
 Both are done in turn on the same two cores, each run pinned to one. Time of the clock is what users wait for, but other
 work on the machine is in it; processor time is what the queue itself adds.
@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-CHANGES = {"log_interval": 10_000, "evaluation_interval": 100_000, "checkpoint_interval": 50_000}
+CHANGES = {"log_interval": 100_000, "evaluation_interval": 1_000_000, "checkpoint_interval": 500_000}
 TASK, METHOD, SEEDS = "toy", "bc", (0, 1)
 DROL = (sys.executable, "-m", "drol.cli.main")
 IMPORT = ("--import", "cluster_toys")  # tests/cluster_toys.py
@@ -75,7 +75,7 @@ def measured(way, steps: int) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=600_000)
+    parser.add_argument("--steps", type=int, default=3_000_000)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--out", type=Path)
     parsed = parser.parse_args()

@@ -20,7 +20,7 @@ from pathlib import Path
 from drol.bounds import check_at_least
 from drol.errors import InputError
 from drol.queue.jobs import Finished, Job, KeepGoing
-from drol.queue.schedule import CANCELLED, run_jobs
+from drol.queue.schedule import BAD_INPUT, CANCELLED, run_jobs
 from drol.storage import write_whole
 from drol.training.signals import stop_requests
 
@@ -150,11 +150,22 @@ class SlurmWork:
             self.missing_since = self.missing_since or time.monotonic()
             if time.monotonic() - self.missing_since < LATE_SECONDS:
                 return None
+            if not (self.task.folder / f"{self.task.number}.out").exists():
+                return self.refuse(self.task)
         self.task, self.missing_since, self.losses = None, None, self.losses + 1
         if self.losses > LOSSES:
             return LOST
         self.workers.waiting.append(self)
         return None
+
+    def refuse(self, task: Task) -> int:
+        """Say of a task that ended without a word why it may have; another attempt would not be better."""
+        with self.job.log.open("a") as log:
+            log.write(
+                f"drol: error: the task {task.name} of SLURM wrote nothing: its node does not see {task.folder}, or "
+                f"has no {sys.executable}; the runs and drol must be on storage that all nodes share\n"
+            )
+        return BAD_INPUT
 
     def stop(self) -> None:
         if self.task is None:
@@ -194,17 +205,21 @@ class SlurmWorkers:
 
     def find(self, folder: Path) -> dict[str, Task]:
         """Return the tasks of arrays that were handed in before, by another process, and still are in the queue."""
-        tasks = {}
-        for path in sorted(folder.glob("*/array.json")):
+        tasks = []
+        for path in folder.glob("*/array.json"):
             try:
                 values = json.loads(path.read_text())
                 for number, text in enumerate(values["jobs"]):
                     if not code_file(path.parent, number).exists():
-                        tasks[text] = Task(path.parent, number, str(values["array"]))
+                        tasks.append((text, Task(path.parent, number, str(values["array"]))))
             except (OSError, ValueError, KeyError, TypeError):  # somebody changed it
                 continue
-        self.states |= states_of({f"{NAME}{task.folder.name}" for task in tasks.values()})
-        return {text: task for text, task in tasks.items() if self.states.get(task.name) in UNDER_WAY}
+        self.states |= states_of({f"{NAME}{task.folder.name}" for _, task in tasks})
+        return {text: task for text, task in tasks if self.is_alive(task)}  # others were handed in again already
+
+    def is_alive(self, task: Task) -> bool:
+        """Return whether a task has not ended, or only just now."""
+        return self.states.get(task.name) in UNDER_WAY or code_file(task.folder, task.number).exists()
 
     def release(self, work: SlurmWork) -> None:
         self.works.remove(work)
