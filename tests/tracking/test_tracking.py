@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from made_sweeps import made_sweep
 from run_folders import assert_same_run
 from toys import tiny_config, tiny_task
 
@@ -17,6 +18,7 @@ import drol.tracking
 from drol.errors import InputError
 from drol.runs.directory import EVALUATIONS, METRICS, RunDirectory
 from drol.runs.rows import EvaluationRow, MetricsRow
+from drol.sweeps.runs import planned_runs
 from drol.tasks.base import Episode
 from drol.tracking import check_tracker, mirrored
 from drol.tracking.follow import STATE, Follower
@@ -159,6 +161,13 @@ def test_a_tracker_that_breaks_or_hangs_is_one_warning(directory, monkeypatch):
     with mirrored(directory, "file", warnings.append, lambda: True):
         pass
     assert "file does not follow this run" in warnings[2]
+
+
+def test_runs_of_a_sweep_are_tracked_by_their_commands(tmp_path):
+    (run, _), *_ = planned_runs(made_sweep(tmp_path))
+    (command,) = run.job(tmp_path, track="wandb").commands
+    assert command[-3:] == ("--quiet", "--track", "wandb")
+    assert "--track" not in run.job(tmp_path).commands[0]
 
 
 def test_a_mistake_is_one_line(monkeypatch, tmp_path):

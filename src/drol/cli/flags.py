@@ -106,7 +106,9 @@ def add_executor_flags(parser: Parser) -> None:
     parser.add_argument(
         "--address", help="ray: the cluster; auto: that of this machine (default: RAY_ADDRESS, or one is started)"
     )
-    parser.add_argument("--sbatch", metavar="FLAGS", help="slurm: more flags of sbatch, as one text: '--account=lab'")
+    parser.add_argument(
+        "--sbatch", metavar="FLAGS", help="slurm: flags of sbatch, as one text: --sbatch='--account=lab'"
+    )
     parser.add_argument(
         "--retries",
         type=whole_number,

@@ -35,6 +35,7 @@ def execute_runs(
     allow: Callable[[PlannedRun, State], bool] = lambda *_: True,
     on_finished: Callable[[PlannedRun, Finished], Sequence[PlannedRun] | None] = lambda *_: None,
     keep_going: KeepGoing = lambda: True,
+    track: str | None = None,
 ) -> list[Finished]:
     """Do the runs that are neither done nor trained by another process now.
 
@@ -48,6 +49,7 @@ def execute_runs(
         on_finished: Called with each run whose job ended; it may return runs to be done next, such as the same one for
             more steps, which are among the `states` already.
         keep_going: Called now and then; False stops what is under way, which saves first.
+        track: The tracker that mirrors the rows of each run.
 
     Returns:
         How each job ended. One that failed does not stop the others.
@@ -64,7 +66,7 @@ def execute_runs(
             todo.clear()
             return None
         under_way[run.name] = run, state
-        return run.job(root, imports)
+        return run.job(root, imports, track)
 
     def note(finished: Finished) -> None:
         nonlocal done, total
