@@ -55,6 +55,7 @@ def variables():
         yield
 
 
+pytestmark = pytest.mark.slow
 DRIVERS: list[subprocess.Popen] = []
 
 

@@ -1,5 +1,6 @@
 """A job on a node, without a cluster; test_clusters.py has real ones."""
 
+import sys
 import threading
 import time
 
@@ -9,7 +10,7 @@ from drol.errors import InputError
 from drol.queue import cores, node
 from drol.queue.jobs import Job
 from drol.queue.node import do_job
-from drol.queue.ray_cluster import places_of
+from drol.queue.ray_cluster import RayExecutor, places_of
 from drol.queue.slurm import code_file, decoded, encoded, script_of
 from drol.queue.slurm_task import main
 from drol.storage import exclusive
@@ -70,6 +71,12 @@ def test_a_task_writes_how_its_job_ended(job, tmp_path, monkeypatch, capsys):
     lost = Job("b", (VERSION,), tmp_path / "gone" / "b.log")
     assert main(tmp_path, 1, encoded(lost)) == 2
     assert code_file(tmp_path, 3).read_text() == "2"
+
+
+def test_ray_is_asked_for_where_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match="needs Ray; install it with: pip install 'drol\\[ray\\]'"):
+        RayExecutor().execute([], pytest.fail)
 
 
 @pytest.mark.parametrize(
