@@ -10,7 +10,7 @@ from drol.errors import InputError
 from drol.queue import cores, node
 from drol.queue.jobs import Job
 from drol.queue.node import do_job
-from drol.queue.ray_cluster import RayExecutor, places_of
+from drol.queue.ray_cluster import RayExecutor, check_answers, places_of
 from drol.queue.slurm import code_file, decoded, encoded, script_of
 from drol.queue.slurm_task import main
 from drol.storage import exclusive
@@ -77,6 +77,12 @@ def test_ray_is_asked_for_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match="needs Ray; install it with: pip install 'drol\\[ray\\]'"):
         RayExecutor().execute([], pytest.fail)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:123456"])
+def test_an_address_where_nobody_answers_is_refused_at_once(address):
+    with pytest.raises(InputError, match="no Ray cluster answers at"):
+        check_answers(address)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ the process that asked for it; its command is then told by the system, and saves
 import contextlib
 import os
 import signal
+import socket
 import threading
 import time
 import uuid
@@ -27,6 +28,7 @@ from drol.storage import write_whole
 from drol.training.signals import stop_requests
 
 POLL_SECONDS = 1.0
+CONNECT_SECONDS = 10.0  # that a cluster gets to answer at all
 ANSWER_SECONDS = 60.0  # that a node gets to say what it sees
 STOP_SECONDS = 120.0  # that a job gets to save before it is killed
 LOSSES = 10  # processes or nodes that a job may lose before it has failed
@@ -86,6 +88,7 @@ def connected(address: str | None) -> Iterator[Any]:
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     if address == "local":
         os.environ.setdefault("RAY_worker_niceness", "0")  # as the runs of the executor local have it
+    check_answers(address)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     here = {"num_cpus": available_cores(), "include_dashboard": False}
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -101,6 +104,19 @@ def connected(address: str | None) -> Iterator[Any]:
         if threading.current_thread() is threading.main_thread():
             for number, handler in handlers.items():  # Ray leaves its own
                 signal.signal(number, handler)
+
+
+def check_answers(address: str) -> None:
+    """Refuse an address where nobody answers; Ray would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():  # a word, such as auto
+        return
+    try:
+        socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"no Ray cluster answers at {address} ({error}); `ray start --head` prints its address"
+        ) from error
 
 
 class Runner:
