@@ -7,6 +7,7 @@ was begun again asks a scheduler that has seen the same.
 import json
 from dataclasses import asdict, dataclass
 from types import SimpleNamespace
+from typing import Any
 
 from drol.errors import InputError
 from drol.storage import append_whole
@@ -47,7 +48,7 @@ def check_asha() -> None:
     make_scheduler("highest", 0.5)
 
 
-def make_scheduler(goal: str, keep: float):
+def make_scheduler(goal: str, keep: float) -> Any:
     """Return Tune's scheduler for one rung: it knows the choices that reached it, and nothing of time."""
     try:
         from ray.tune.schedulers import AsyncHyperBandScheduler

@@ -1,11 +1,12 @@
 """Rows as a run of trackio, which keeps them in a database of this machine: `trackio show --project drol`."""
 
+import importlib
 from pathlib import Path
-
-import trackio
+from typing import Any
 
 from drol.runs.directory import RunDirectory
 
+trackio: Any = importlib.import_module("trackio")
 PROJECT = "drol"
 
 

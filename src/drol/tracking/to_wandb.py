@@ -1,12 +1,13 @@
 """Rows as a run of Weights & Biases, offline unless WANDB_MODE says otherwise: `wandb sync` sends it later."""
 
+import importlib
 import os
 from pathlib import Path
-
-import wandb
+from typing import Any
 
 from drol.runs.directory import RunDirectory
 
+wandb: Any = importlib.import_module("wandb")
 PROJECT = "drol"  # unless WANDB_PROJECT says otherwise
 
 
