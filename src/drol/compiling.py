@@ -8,15 +8,16 @@ import jax
 
 # XLA's newer library of CPU kernels (YNN) runs single-precision products slower than the one before it: one update at
 # the paper's size took 110 ms with it and 85 ms without. XLA also uses half of the vector width of AVX-512 unless it
-# is asked; an update takes 0.96 of the time with all of it (docs/performance.md).
-WANTED = {"xla_cpu_experimental_ynn_fusion_type": "", "xla_cpu_prefer_vector_width": "512"}
+# is asked; an update takes 0.96 of the time with all of it (docs/performance.md). Nothing was measured on other
+# platforms, so their programs are compiled as XLA would.
+WANTED = {"cpu": {"xla_cpu_experimental_ynn_fusion_type": "", "xla_cpu_prefer_vector_width": "512"}}
 
 
 @functools.cache
 def compiler_options() -> dict[str, str]:
-    """Return those of the wanted options that this version of XLA knows; each is asked for alone."""
+    """Return those of the options for this platform that this version of XLA knows; each is asked for alone."""
     known = {}
-    for name, value in WANTED.items():
+    for name, value in WANTED.get(jax.default_backend(), {}).items():
         try:
             jax.jit(lambda x: x, compiler_options={name: value}).lower(0.0).compile()
         except jax.errors.JaxRuntimeError:

@@ -27,7 +27,13 @@ def test_the_last_lines_of_a_log_say_why_on_one_line(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("slum",), "unknown executor 'slum'; did you mean local"),
+        (("slum",), "unknown executor 'slum'; did you mean slurm"),
+        (("local", 1, 1, 2), "cores is for the executor ray or slurm; the executor is local"),
+        (("slurm", 1, 1, 0), "cores is 0; it must be a whole number of at least 1"),
+        (("ray", 1, 1, 1, 1.5), "gpus is 1.5; it must be a share of one, such as 0.25, or a whole number"),
+        (("slurm", None, 1, None, 1.0), "gpus is for the executor ray; the executor is slurm"),
+        (("local", None, 1, None, None, "auto"), "address is for the executor ray; the executor is local"),
+        (("ray", None, 1, None, None, None, "--time=1"), "sbatch is for the executor slurm; the executor is ray"),
         (("local", 0), "processes is 0; it must be a whole number of at least 1"),
         (("local", 1, -1), "retries is -1; it must be a whole number of at least 0"),
     ],

@@ -1,5 +1,7 @@
 """Choices of parameters, and the runs that they make."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from made_sweeps import MAZE, halving, made_sweep, write_run
@@ -119,8 +121,5 @@ def test_the_lowest_may_be_best_and_a_failure_does_not_go_on(tmp_path):
         write_run(each.run, tmp_path)
     here = swept_runs(made_sweep(tmp_path, settings={"steps": 20}))
     assert {key[2] for key in survivors(sweep, here)} == {"fql-alpha-1"}
-    failed = [
-        each if each.choice["alpha"] > 1 else type(each)(each.run, each.state, each.choice, failure="x")
-        for each in here
-    ]
+    failed = [each if each.choice["alpha"] > 1 else dataclasses.replace(each, failure="x") for each in here]
     assert {key[2] for key in survivors(sweep, failed)} == {"fql-alpha-2"}

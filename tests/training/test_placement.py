@@ -6,11 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
+from toys import tiny_config, tiny_task
 
 from drol.errors import InputError
-from drol.training.placement import ONE_DEVICE, place
+from drol.runs.directory import RunDirectory
+from drol.training.placement import ONE_DEVICE, Placement, place
+from drol.training.signals import StopRequest
+from drol.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -50,6 +55,31 @@ def test_seeds_on_one_cpu_have_arrays_of_their_own():
     assert [seed["a"].tolist() for seed in apart] == [[[0, 1]], [[2, 3]], [[4, 5]]]
     for name, array in placement.gather(apart).items():
         np.testing.assert_array_equal(array, tree[name])
+
+
+@pytest.mark.parametrize("first", [Placement(spread="threads"), ONE_DEVICE], ids=str)
+def test_a_checkpoint_of_seeds_in_threads_loads_where_they_are_one_program_and_back(first, tmp_path):
+    """What is loaded are the same bits; what is trained from there is the same to rounding."""
+    second = ONE_DEVICE if first.spread == "threads" else Placement(spread="threads")
+    task = tiny_task(None)
+
+    def trained(folder, placement, steps):
+        with (directory := RunDirectory(tmp_path / folder)).locked():
+            trainer = Trainer(tiny_config(steps=steps), directory, task, placement, quiet=True)
+            trainer.resume()
+            start = trainer.step, jax.tree.map(np.array, trainer.placement.gather(trainer.states))  # they are donated
+            trainer.train(StopRequest())
+        return start, trainer.placement.gather(trainer.states)
+
+    _, saved = trained("moved", first, 4)
+    (step, loaded), moved = trained("moved", second, 12)
+    assert step == 4
+    jax.tree.map(np.testing.assert_array_equal, loaded, saved)
+    _, quiet = trained("quiet", first, 12)
+    jax.tree.map(lambda ours, theirs: np.testing.assert_allclose(ours, theirs, atol=1e-5), moved, quiet)
+    rows = [RunDirectory(tmp_path / name).read_metrics() for name in ("moved", "quiet")]
+    assert [(row.step, row.seed) for row in rows[0]] == [(row.step, row.seed) for row in rows[1]]
+    assert "placement" in RunDirectory(tmp_path / "moved").read_config()["circumstances"]
 
 
 def test_one_device_needs_no_placement():

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from drol.cli import IMPORTED
 from drol.errors import InputError
-from drol.queue import EXECUTORS, RETRIES, make_executor
+from drol.queue import EXECUTORS, OPTIONS, RETRIES, make_executor
 from drol.queue.jobs import Executor
 
 
@@ -99,7 +99,15 @@ def add_executor_flags(parser: Parser) -> None:
         "--processes",
         type=whole_number,
         metavar="N",
-        help="runs at once, each on its cores, if memory allows (default: one a core)",
+        help="runs at once, each on its cores, if memory allows (default: one a core; on a cluster, what it takes)",
+    )
+    parser.add_argument("--cores", type=whole_number, metavar="N", help="cores of each run on a cluster (default: 1)")
+    parser.add_argument("--gpus", type=number, metavar="X", help="ray: GPUs of each run, such as 0.25 (default: none)")
+    parser.add_argument(
+        "--address", help="ray: the cluster; auto: that of this machine (default: RAY_ADDRESS, or one is started)"
+    )
+    parser.add_argument(
+        "--sbatch", metavar="FLAGS", help="slurm: flags of sbatch, as one text: --sbatch='--account=lab'"
     )
     parser.add_argument(
         "--retries",
@@ -112,4 +120,5 @@ def add_executor_flags(parser: Parser) -> None:
 
 def executor_from(parsed: argparse.Namespace) -> tuple[Executor, tuple[str, ...]]:
     """Return the executor that a command line asks for, and the modules that its runs import as this command did."""
-    return make_executor(parsed.executor, parsed.processes, parsed.retries), tuple(IMPORTED)
+    options = {name: getattr(parsed, name) for name in OPTIONS}
+    return make_executor(parsed.executor, parsed.processes, parsed.retries, **options), tuple(IMPORTED)

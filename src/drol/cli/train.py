@@ -17,6 +17,7 @@ from drol.paper.scales import SHRUNK
 from drol.runs.config import RunConfig
 from drol.runs.run import Run
 from drol.tasks import DEFAULT_TASK
+from drol.tracking import PACKAGES, check_tracker
 from drol.training.divergence import Diverged
 from drol.training.train import prepare_run, train
 
@@ -69,6 +70,11 @@ def make_parser(algorithm: str) -> Parser:
         metavar="N",
         help="devices that share the seeds or, if they do not divide them, each batch (default: all)",
     )
+    parser.add_argument(
+        "--track",
+        choices=tuple(PACKAGES),
+        help="mirror the rows in a tracker, offline unless its variables say otherwise; it cannot stop the run",
+    )
     add_fields(parser.add_argument_group("run"), dataclasses.fields(RunConfig))
     group = parser.add_argument_group(f"hyperparameters of {algorithm}")
     add_fields(group, dataclasses.fields(find_algorithm(algorithm)))
@@ -89,11 +95,13 @@ def parse(arguments: list[str]) -> tuple[RunConfig, argparse.Namespace]:
 def run(arguments: list[str]) -> int:
     config, parsed = parse(arguments)
     keep_compiled_programs()
+    if parsed.track:
+        check_tracker(parsed.track)
     folder = parsed.out or Path("runs") / config.folder_name()
     _, task, _ = prepare_run(config, folder, None, parsed.processes, parsed.devices)
     for note in notes_on(config, parsed.preset):
         print(f"drol: note: {note}", file=sys.stderr)  # only now, so that a mistake is answered with one line
-    options = (parsed.processes, parsed.quiet, parsed.background_evaluation, parsed.devices)
+    options = (parsed.processes, parsed.quiet, parsed.background_evaluation, parsed.devices, parsed.track)
     try:
         trained = train(config, folder, task, *options)
     except Diverged as error:

@@ -44,6 +44,10 @@ EXTRAS = {  # what each is for
     "report": "reports and figures",
     "onnx": "policies as ONNX files",
     "cuda12": "NVIDIA GPUs",
+    "ray": "sweeps on Ray clusters, asynchronous halving",
+    "wandb": "runs mirrored in Weights & Biases",
+    "tensorboard": "runs mirrored in TensorBoard",
+    "trackio": "runs mirrored in trackio",
 }
 DRAWING = """
 from drol.tasks.ogbench.environment import draw_without_screen
@@ -165,11 +169,11 @@ def check_devices() -> Iterator[Finding]:
     """Say what jax computes on, and which of the options that make it faster its compiler knows."""
     yield Finding("device", OK, f"{describe_machine()['device']}, jax {jax.__version__}")
     known = compiler_options()
-    unknown = [name for name in WANTED if name not in known]
+    unknown = [name for name in WANTED.get(jax.default_backend(), {}) if name not in known]
     if unknown:
         yield Finding("compiler", NOTE, f"this XLA does not know {', '.join(unknown)}; training may be slower")
     else:
-        yield Finding("compiler", OK, f"options in force: {', '.join(known)}")
+        yield Finding("compiler", OK, f"options in force: {', '.join(known) or 'those of XLA'}")
 
 
 def check_rendering() -> Iterator[Finding]:

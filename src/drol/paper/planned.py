@@ -78,11 +78,13 @@ class PlannedRun:
         evaluations = [["evaluate", out, "--best-of", str(count)] for count in self.missing_best_of(root)]
         return [[*train, *map(str, self.seeds), "--out", out], *evaluations]
 
-    def job(self, root: Path, imports: Iterable[str] = ()) -> Job:
-        """Return the job that makes the run; each of its commands imports some modules first."""
+    def job(self, root: Path, imports: Iterable[str] = (), track: str | None = None) -> Job:
+        """Return the job that makes the run; each of its commands imports some modules first, a tracker may follow."""
         more = [word for module in imports for word in ("--import", module)]
-        commands = tuple((*each, *(["--quiet"] if each[0] == "train" else []), *more) for each in self.commands(root))
-        return Job(self.name, commands, root / "logs" / f"{shortened(self.name.replace('/', '_'), LONGEST_LOG)}.log")
+        training = ["--quiet", *(["--track", track] if track else [])]
+        commands = tuple((*each, *(training if each[0] == "train" else []), *more) for each in self.commands(root))
+        log = root / "logs" / f"{shortened(self.name.replace('/', '_'), LONGEST_LOG)}.log"
+        return Job(self.name, commands, log, root / self.name / LOCK)
 
     def state(self, root: Path, elsewhere: Evaluated = frozenset()) -> "State":
         """Return how far the run is; one whose results are known from elsewhere is done."""

@@ -24,6 +24,7 @@ class Job:
     name: str
     commands: tuple[tuple[str, ...], ...]
     log: Path
+    lock: Path | None = None  # of the run's folder: held by whoever trains it
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ KeepGoing = Callable[[], bool]  # called now and then while jobs run; False: let
 
 
 class Executor(Protocol):
-    """What does jobs. It takes the next one when it has room for it, so that jobs may be made as they are taken.
+    """What does jobs. It takes the next one when it has room for it, so that jobs may be made as they are taken, and
+    looks for more after one has ended, as long as others are under way.
 
     It returns when all have ended, or were stopped because `keep_going` said so, and raises `KeyboardInterrupt` if a
     signal stopped them. What was stopped is not finished: it is nobody's failure, and the same job goes on later.

@@ -3,6 +3,7 @@
 It knows nothing of processes: `Workers` are cores of this machine, the slots of a cluster, or a simulation of them.
 """
 
+import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -12,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 from drol.queue.jobs import Finished, Job, KeepGoing
 
 BAD_INPUT = 2  # the exit code of input that another attempt does not make better
+CANCELLED = 128 + signal.SIGTERM  # that of a job which somebody took away on purpose; whoever did does not want it back
 
 
 class Work(Protocol):
@@ -76,24 +78,27 @@ def run_jobs(
 ) -> None:
     """Do jobs until all have ended or something says stop; those under way then save and stop.
 
-    A job that fails is tried again after all others were started, `retries` times at most; bad input is not.
+    A job that fails is tried again after all others were started, `retries` times at most; bad input is not, and
+    neither is one that got SIGTERM.
 
     Args:
-        jobs: The jobs; the next one is taken when there is room for it.
+        jobs: The jobs; the next one is taken when there is room for it. Where there is none, this is asked again after
+            other jobs have ended: they may have added some.
         workers: What does them.
         on_finished: Called once for each job that ended, well or after its last attempt.
         retries: How often a job that failed is tried again.
         keep_going: Called at every look; once it returns False, nothing more is started.
     """
-    fresh, again = ((job, 1, 0.0) for job in jobs), deque[tuple[Job, int, float]]()
+    jobs, again = iter(jobs), deque[tuple[Job, int, float]]()
     running: list[Attempt[AnyWork]] = []
     try:
         while keep_going():
             while workers.has_room():
-                taken = next(fresh, None) or (again.popleft() if again else None)
-                if taken is None:
+                fresh = next(jobs, None)
+                if fresh is None and not again:
                     break
-                running.append(Attempt(*taken, time.monotonic(), workers.start(taken[0])))
+                job, number, before = (fresh, 1, 0.0) if fresh is not None else again.popleft()
+                running.append(Attempt(job, number, before, time.monotonic(), workers.start(job)))
             if not running:
                 return
             workers.pause()
@@ -104,7 +109,7 @@ def run_jobs(
                 running.remove(each)
                 workers.release(each.work)
                 seconds = each.before + time.monotonic() - each.started
-                if code not in (0, BAD_INPUT) and each.number <= retries:
+                if code not in (0, BAD_INPUT, CANCELLED) and each.number <= retries:
                     again.append((each.job, each.number + 1, seconds))
                 else:
                     job = each.job

@@ -49,6 +49,7 @@ class RunDirectory:
         self.trajectories = path / "trajectories"
         self.videos = path / "videos"
         self.forgotten = path / "forgotten"
+        self.tracking = path / "tracking"
         self.divergence = path / DIVERGENCE
         self.report = path / REPORT
         self.offline_file = path / OFFLINE_EVALUATIONS

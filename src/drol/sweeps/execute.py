@@ -14,10 +14,12 @@ from drol.queue import make_executor
 from drol.queue.jobs import Executor, Finished, read_timings
 from drol.runs.directory import RunDirectory
 from drol.storage import exclusive, is_held
+from drol.sweeps.asha import check_asha
 from drol.sweeps.failures import clear_failures, note_failure
 from drol.sweeps.metrics import check_metric
-from drol.sweeps.runs import SweptRun, swept_runs
+from drol.sweeps.runs import SweptRun, promoted_runs, runs_of_choice, swept_runs
 from drol.sweeps.sweep import Sweep
+from drol.tracking import check_tracker
 from drol.training.train import check_same_run
 
 LOCK, STOP = "lock", "stop"  # in the folder of a sweep
@@ -30,6 +32,7 @@ def run_sweep(
     report: Report | None = None,
     imports: Iterable[str] = (),
     again: bool = False,
+    track: str | None = None,
 ) -> list[SweptRun]:
     """Do the runs that a sweep still lacks; the same call again goes on where it was cut.
 
@@ -39,12 +42,17 @@ def run_sweep(
         report: Called as `report(done, total, what)`, in updates of a seed, as runs go on.
         imports: Modules that each run imports first.
         again: Whether runs that failed are tried again; otherwise they are left alone.
+        track: The tracker that mirrors the rows of each run: "wandb", "tensorboard" or "trackio"; none if None.
 
     Returns:
         All runs of the sweep and how far each is. A run that fails does not stop the others. A signal lets all of
         them save and stop, and raises `KeyboardInterrupt`; `stop_sweep` does the same and returns.
     """
     check_metric(sweep)
+    if track is not None:
+        check_tracker(track)
+    if sweep.search.kind == "asha":
+        check_asha()
     runs = swept_runs(sweep)
     for each in runs:
         check_folder(each, sweep.root)
@@ -53,7 +61,7 @@ def run_sweep(
         if again:
             clear_failures(sweep.root, (each.run.job(sweep.root).log for each in runs if each.failure))
         executor, imports = executor or make_executor(), tuple(imports)
-        while do_what_is_due(sweep, executor, report, imports):
+        while do_what_is_due(sweep, executor, report, imports, track):
             pass
     return swept_runs(sweep)
 
@@ -71,9 +79,13 @@ def check_folder(each: SweptRun, root: Path) -> None:
     check_same_run(directory, each.run.config)
 
 
-def do_what_is_due(sweep: Sweep, executor: Executor, report: Report | None, imports: tuple[str, ...]) -> bool:
+def do_what_is_due(
+    sweep: Sweep, executor: Executor, report: Report | None, imports: tuple[str, ...], track: str | None
+) -> bool:
     """Do the runs that can be done now; return whether there may be more: the next rung, or what others trained."""
     runs = swept_runs(sweep)
+    if sweep.search.kind == "asha" and promoted_runs(sweep, runs):  # they got so far before a kill, or in another sweep
+        return True
     due = [(each.run, each.state) for each in runs if not each.ended and not each.dropped]
     if not due or was_stopped(sweep):
         return False
@@ -81,15 +93,20 @@ def do_what_is_due(sweep: Sweep, executor: Executor, report: Report | None, impo
         time.sleep(WAIT_SECONDS)
         return True
 
-    def on_finished(run: PlannedRun, finished: Finished) -> None:
+    def on_finished(run: PlannedRun, finished: Finished) -> list[PlannedRun]:
         state = run.state(sweep.root)
         if finished.code == 0 and state.done:
             clear_failures(sweep.root, [finished.log])
         elif not state.running:  # else another process was quicker, and is waited for
             note_failure(sweep.root, finished)
+        if sweep.search.kind != "asha":
+            return []
+        key = next(each.key for each in runs if each.run.name == run.name)
+        return promoted_runs(sweep, runs_of_choice(sweep, key))
 
     go_on = functools.partial(goes_on, sweep)
-    ended = execute_runs(due, sweep.root, executor, report, imports, allowance(sweep, runs), on_finished, go_on)
+    allow = allowance(sweep, runs)
+    ended = execute_runs(due, sweep.root, executor, report, imports, allow, on_finished, go_on, track)
     return bool(ended) and go_on()  # nothing ended: the budget is spent
 
 

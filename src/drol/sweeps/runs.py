@@ -5,14 +5,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from drol.errors import InputError
 from drol.paper.planned import PlannedRun, State, shown
+from drol.sweeps.asha import Choice, decide, read_decisions
 from drol.sweeps.failures import read_failures
 from drol.sweeps.metrics import metric_at
 from drol.sweeps.search import choices
 from drol.sweeps.sweep import Sweep
-
-Choice = tuple[str, str, str]  # task, method and label: what runs of different seeds share
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class SweptRun:
     run: PlannedRun  # with the steps that it is to have, by now
     state: State
     choice: dict[str, object]  # the values of the parameters
+    whole: PlannedRun  # with all steps
     rung: int = 0
     dropped: bool = False  # others were better
     failure: str | None = None
@@ -77,14 +79,19 @@ def check_rungs(sweep: Sweep, runs: Iterable[PlannedRun]) -> None:
 
 
 def swept_runs(sweep: Sweep) -> list[SweptRun]:
-    """Return all runs of a sweep and how far each is; it follows from the folders of the runs alone."""
+    """Return all runs of a sweep and how far each is.
+
+    It follows from the folders of the runs alone; of asynchronous halving, from what was decided as well.
+    """
     planned, failures = planned_runs(sweep), read_failures(sweep.root)
+    if sweep.search.kind == "asha":
+        return undecided_runs(sweep, planned, failures)
     rungs = (*sweep.search.at, None)
     found: dict[str, SweptRun] = {}
     current = planned
     for number, steps in enumerate(rungs):
         here = [look_at(sweep, run, choice, number, steps, failures) for run, choice in current]
-        here = [each if each.value is not None else with_value_of(each, found.get(each.run.name)) for each in here]
+        here = [with_value_of(each, found.get(each.run.name)) for each in here]
         found |= {each.run.name: each for each in here}
         if steps is None or not all(each.ended for each in here):
             break
@@ -92,6 +99,58 @@ def swept_runs(sweep: Sweep) -> list[SweptRun]:
         found |= {each.run.name: replace(each, dropped=True) for each in here if each.key not in best}
         current = [(run, choice) for run, choice in current if found[run.name].key in best]
     return list(found.values())
+
+
+def undecided_runs(
+    sweep: Sweep, planned: Iterable[tuple[PlannedRun, dict[str, object]]], failures: Mapping[str, str]
+) -> list[SweptRun]:
+    """Return what is known of runs of asynchronous halving; those of a choice of which one failed do not go on."""
+    decisions = read_decisions(sweep)
+    found = [look_until_undecided(sweep, run, choice, failures, decisions) for run, choice in planned]
+    failed, last = {each.key for each in found if each.failure is not None}, len(sweep.search.at)
+    return [
+        replace(each, dropped=True) if each.key in failed and each.state.done and each.rung < last else each
+        for each in found
+    ]
+
+
+def runs_of_choice(sweep: Sweep, key: Choice) -> list[SweptRun]:
+    """Return what is known of the runs of one choice of asynchronous halving."""
+    planned = [(run, choice) for run, choice in planned_runs(sweep) if (run.task, run.method, run.label) == key]
+    return undecided_runs(sweep, planned, read_failures(sweep.root))
+
+
+def promoted_runs(sweep: Sweep, runs: Sequence[SweptRun]) -> list[PlannedRun]:
+    """Decide on the choices all of whose runs have ended on their rung; return the runs of those that go on, there."""
+    groups: dict[Choice, list[SweptRun]] = defaultdict(list)
+    for each in runs:
+        groups[each.key].append(each)
+    going_on = set()
+    for key, own in groups.items():
+        values = [each.value for each in own if each.state.done and each.value is not None]
+        undecided = own[0].rung < len(sweep.search.at) and not any(each.dropped for each in own)
+        if undecided and len(values) == len(own) and decide(sweep, key, own[0].run.steps, float(np.mean(values))):
+            going_on.add(key)
+    planned = [(each.whole, each.choice) for each in runs if each.key in going_on]
+    return [each.run for each in undecided_runs(sweep, planned, {})] if planned else []
+
+
+def look_until_undecided(
+    sweep: Sweep,
+    run: PlannedRun,
+    choice: dict[str, object],
+    failures: Mapping[str, str],
+    decisions: Mapping[tuple[Choice, int], bool],
+) -> SweptRun:
+    """Return what is known of a run on the rung to which the decisions so far have brought it."""
+    before = None
+    for number, steps in enumerate((*sweep.search.at, None)):
+        here = with_value_of(look_at(sweep, run, choice, number, steps, failures), before)
+        goes_on = decisions.get((here.key, here.run.steps)) if steps is not None else None
+        if not goes_on:
+            return replace(here, dropped=goes_on is False)
+        before = here
+    raise AssertionError("nothing is decided after the last rung")
 
 
 def look_at(
@@ -103,6 +162,7 @@ def look_at(
     failures: Mapping[str, str],
 ) -> SweptRun:
     """Return what is known of a run on a rung."""
+    whole = run
     if steps is not None:
         run = PlannedRun(run.preset, run.task, run.method, run.seeds, {**run.changes, "steps": steps})
     state = run.state(sweep.root)
@@ -112,12 +172,14 @@ def look_at(
     elif state.done:
         value = metric_at(sweep.root / run.name, sweep.search.metric, run.steps)
     failure = None if state.done or state.running else failures.get(run.name)
-    return SweptRun(run, state, choice, rung, False, failure, value, run.steps)
+    return SweptRun(run, state, choice, whole, rung, False, failure, value, run.steps)
 
 
 def with_value_of(each: SweptRun, before: SweptRun | None) -> SweptRun:
     """Return a run that has not finished its rung with what it had on the one before."""
-    return each if before is None else replace(each, value=before.value, compared_at=before.compared_at)
+    if before is None or each.value is not None:
+        return each
+    return replace(each, value=before.value, compared_at=before.compared_at)
 
 
 def survivors(sweep: Sweep, runs: Sequence[SweptRun]) -> set[Choice]:

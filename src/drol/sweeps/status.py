@@ -16,8 +16,9 @@ from drol.paper.execute_runs import logged_step
 from drol.progress import duration
 from drol.queue.jobs import Timing, read_timings
 from drol.runs.directory import EVALUATIONS, RunDirectory
+from drol.sweeps.asha import Choice
 from drol.sweeps.execute import is_running
-from drol.sweeps.runs import Choice, SweptRun, swept_runs
+from drol.sweeps.runs import SweptRun, swept_runs
 from drol.sweeps.sweep import Sweep
 
 SHOWN = 10  # lines of what runs and of what is best; a page and a file of results have all

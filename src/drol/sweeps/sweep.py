@@ -16,7 +16,8 @@ from drol.runs.config import GROWING, RunConfig
 from drol.tasks import find_source, known_sources
 
 ROOT = Path("runs/sweeps")
-KINDS = ("grid", "random", "halving")
+KINDS = ("grid", "random", "halving", "asha")
+RUNGS = ("halving", "asha")  # kinds that drop choices after some steps
 GOALS = ("highest", "lowest")
 DISTRIBUTIONS = ("uniform", "log_uniform", "choice")
 
@@ -65,13 +66,14 @@ class Search:
     """How the values of parameters are chosen, and what is best.
 
     Args:
-        kind: "grid" (all combinations), "random" (some draws) or "halving" (successive halving: all combinations, or
-            some draws, of which after some steps only the best go on).
+        kind: "grid" (all combinations), "random" (some draws), "halving" (successive halving: all combinations, or
+            some draws, of which after some steps only the best go on) or "asha" (the same without waiting: each goes on
+            if it is among the best of those that were there before it).
         samples: How many combinations are drawn.
         seed: What the draws follow from.
         metric: What is compared: "score", or another number of the rows of evaluations or metrics.
         goal: Whether the "highest" or the "lowest" is best.
-        at: The steps after which the best go on, of "halving"; the last of them train all steps.
+        at: The steps after which the best go on, of "halving" and "asha"; the last of them train all steps.
         keep: The share of combinations that go on.
     """
 
@@ -93,9 +95,11 @@ class Search:
             raise InputError("search.kind is 'random'; give search.samples, how many combinations are drawn")
         if self.seed < 0:
             raise InputError(f"search.seed is {self.seed}; it must be at least 0")
-        if self.kind != "halving":
+        if self.kind not in RUNGS:
             if self.at or self.keep != Search.keep:
-                raise InputError(f"search.at and search.keep are for kind = 'halving'; the kind is {self.kind!r}")
+                raise InputError(
+                    f"search.at and search.keep are for kind = 'halving' or 'asha'; the kind is {self.kind!r}"
+                )
         elif not self.at or list(self.at) != sorted({*self.at}) or self.at[0] < 1:
             raise InputError(f"search.at is {list(self.at)}; it must be rising steps, such as [5000, 10000]")
         if not 0 < self.keep < 1:

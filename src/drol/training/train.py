@@ -9,6 +9,7 @@ from drol.runs.config import GROWING, RunConfig, differences
 from drol.runs.directory import RunDirectory
 from drol.runs.run import Run
 from drol.tasks.base import Task
+from drol.tracking import check_tracker, mirrored
 from drol.training.memory import check_memory
 from drol.training.placement import Placement, place
 from drol.training.signals import stop_requests
@@ -23,6 +24,7 @@ def train(
     quiet: bool = False,
     background_evaluation: bool = False,
     devices: int | None = None,
+    track: str | None = None,
 ) -> Run:
     """Train all seeds of a run in a folder; the same call again goes on where it stopped.
 
@@ -34,6 +36,7 @@ def train(
         quiet: Whether to show no progress.
         background_evaluation: Whether to evaluate while training goes on; the scores are the same.
         devices: Devices that share the seeds or, if they do not divide them, each batch; all if None.
+        track: The tracker that mirrors the rows of the run: "wandb", "tensorboard" or "trackio"; none if None.
 
     Returns:
         The run: `run.policy()`, `run.scores`, `run.evaluations`, ... A signal (Ctrl-C, SIGTERM, SIGHUP, SIGUSR1)
@@ -47,11 +50,14 @@ def train(
         >>> run.scores  # doctest: +SKIP
         [100.0, 98.0, 100.0]
     """
+    if track is not None:
+        check_tracker(track)
     directory, task, placement = prepare_run(config, path, task, processes, devices)
     with directory.locked(), stop_requests() as stop:
         trainer = Trainer(config, directory, task, placement, processes, quiet, background_evaluation)
         trainer.resume()
-        trainer.train(stop)
+        with mirrored(directory, track, trainer.progress.warn, lambda: stop.signal is not None):
+            trainer.train(stop)
     return Run(directory, config, task, stop.signal, trainer.damage)
 
 

@@ -18,7 +18,7 @@ def sweep(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out == "wrote sweep.toml; change it, then: drol sweep run sweep.toml\n"
     sweep = read_sweep("sweep.toml")
     writer = Writer(sweep)
-    monkeypatch.setattr(flags, "make_executor", lambda *_: writer)
+    monkeypatch.setattr(flags, "make_executor", lambda *_, **__: writer)
     return writer
 
 
@@ -89,3 +89,20 @@ def test_a_mistake_is_one_line(arguments, message, sweep, capsys):
     assert message in error
     assert error.count("\n") == 1
     assert sweep.names == []
+
+
+def test_flags_of_a_cluster_reach_its_executor(tmp_path, monkeypatch, capsys):
+    made = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(flags, "make_executor", lambda *given, **more: made.append((given, more)))
+    assert main(["sweep", "new"]) == 0
+    parser = flags.Parser("sweep run")
+    flags.add_executor_flags(parser)
+    words = ["--executor", "slurm", "--processes", "9", "--cores", "4", "--sbatch=--account=lab"]
+    flags.executor_from(parser.parse(words))
+    assert made == [(("slurm", 9, 1), {"cores": 4, "gpus": None, "address": None, "sbatch": "--account=lab"})]
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert main(["sweep", "run", "sweep.toml", "--gpus", "0.5"]) == 2
+    assert capsys.readouterr().err == "drol: error: gpus is for the executor ray; the executor is local\n"
+    assert not (tmp_path / "runs").exists()

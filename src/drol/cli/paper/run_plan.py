@@ -16,7 +16,7 @@ Ctrl-C saves what is under way. A run that fails does not stop the others; the s
 
 
 def run(arguments: list[str]) -> int:
-    parser = Parser("paper run", "Do the runs that a table or figure still lacks, on this machine.", EPILOG)
+    parser = Parser("paper run", "Do the runs that a table or figure still lacks.", EPILOG)
     add_plan_flags(parser)
     add_executor_flags(parser)
     parsed = parser.parse(arguments)

@@ -9,11 +9,14 @@ from drol.progress import Progress
 from drol.sweeps.execute import run_sweep, was_stopped
 from drol.sweeps.file import read_sweep
 from drol.sweeps.status import sweep_status, text_status
+from drol.tracking import PACKAGES
 
 EPILOG = """examples:
   drol sweep run sweep.toml                     one run a core; the same command again goes on
   drol sweep run sweep.toml --processes 1       one run at a time, on all cores
   drol sweep run sweep.toml --retries 3
+  drol sweep run sweep.toml --executor ray --address auto --gpus 0.25            a Ray cluster; four runs share a GPU
+  drol sweep run sweep.toml --executor slurm --sbatch='--account=lab --time=9:00:00'     arrays of SLURM
 
 Ctrl-C, or `drol sweep stop` elsewhere, saves what is under way. A run that fails does not stop the others and is left
 alone until `drol sweep retry`; the exit code is then 1."""
@@ -27,11 +30,12 @@ def do(arguments: list[str], parser: Parser, again: bool) -> int:
     """Run a sweep and print what came of it; return 1 if a run failed or the sweep was stopped."""
     parser.add_argument("file", type=Path, metavar="FILE", help="the sweep; `drol sweep new` writes one")
     add_executor_flags(parser)
+    parser.add_argument("--track", choices=tuple(PACKAGES), help="mirror the rows of each run in a tracker")
     parsed: argparse.Namespace = parser.parse(arguments)
     sweep = read_sweep(parsed.file)
     executor, imports = executor_from(parsed)
     with Progress("sweep", "updates") as progress:
-        run_sweep(sweep, executor, progress.show, imports, again)
+        run_sweep(sweep, executor, progress.show, imports, again, parsed.track)
     status = sweep_status(sweep)
     print(text_status(status))
     if was_stopped(sweep):

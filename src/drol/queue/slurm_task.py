@@ -1,0 +1,45 @@
+"""A task of a SLURM array: `python -m drol.queue.slurm_task FOLDER CORES JOB` does the job and writes how it ended.
+
+SIGTERM (scancel, preemption) and SIGUSR1 (the time limit is near) let the run save; nothing is written then, because
+the job has not ended. SLURM itself starts a task again that it preempted; at a time limit the task asks for that.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import FrameType
+
+from drol.errors import InputError
+from drol.queue.node import do_job
+from drol.queue.slurm import code_file, decoded
+from drol.storage import write_whole
+
+
+def main(folder: Path, cores: int, text: str) -> int:
+    """Do a job and return the exit code of the task."""
+    noted: list[int] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        noted.append(number)
+
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, note)
+    job = decoded(text)
+    print(f"{job.name} on {os.uname().nodename}; what it prints is in {job.log}", flush=True)
+    try:
+        code = do_job(job, cores, lambda: bool(noted))
+    except InputError as error:
+        print(f"drol: error: {error}", flush=True)
+        code = 2
+    if noted:
+        if signal.SIGTERM not in noted:
+            subprocess.run(["scontrol", "requeue", os.environ["SLURM_JOB_ID"]], check=False)
+        return 128 + noted[0]
+    write_whole(code_file(folder, int(os.environ["SLURM_ARRAY_TASK_ID"])), str(code))
+    return code if 0 <= code < 256 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))

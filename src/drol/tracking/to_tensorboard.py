@@ -1,0 +1,26 @@
+"""Rows as event files of TensorBoard, written by tensorboardX: `tensorboard --logdir RUN/tracking/tensorboard`."""
+
+from pathlib import Path
+
+from tensorboardX import SummaryWriter
+
+from drol.runs.directory import RunDirectory
+
+
+class TensorBoard:
+    """Writes event files; a run that is resumed adds one."""
+
+    def __init__(self, folder: Path):
+        self.writer = SummaryWriter(str(folder))
+
+    def write(self, step: int, values: dict[str, float]) -> None:
+        for name, value in values.items():
+            self.writer.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+def open_mirror(_: RunDirectory, folder: Path, identity: str) -> TensorBoard:
+    """Return the mirror of a run."""
+    return TensorBoard(folder / "events" / identity)

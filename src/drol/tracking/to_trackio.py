@@ -1,0 +1,36 @@
+"""Rows as a run of trackio, which keeps them in a database of this machine: `trackio show --project drol`."""
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+from drol.runs.directory import RunDirectory
+
+trackio: Any = importlib.import_module("trackio")
+PROJECT = "drol"
+
+
+class Trackio:
+    """Writes a run whose name has this identity, whenever it is resumed."""
+
+    def __init__(self, directory: RunDirectory, identity: str):
+        self.run = trackio.init(
+            project=PROJECT,
+            name=f"{directory.path.absolute().name}-{identity}",
+            config=directory.read_config()["run"],
+            resume="allow",
+            embed=False,
+            auto_log_gpu=False,
+            auto_log_cpu=False,
+        )
+
+    def write(self, step: int, values: dict[str, float]) -> None:
+        trackio.log(values, step=step)
+
+    def close(self) -> None:
+        trackio.finish()
+
+
+def open_mirror(directory: RunDirectory, _: Path, identity: str) -> Trackio:
+    """Return the mirror of a run."""
+    return Trackio(directory, identity)

@@ -1,0 +1,5 @@
+"""A job that imports this lasts until it is stopped."""
+
+import time
+
+time.sleep(600)
