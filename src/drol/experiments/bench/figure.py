@@ -35,8 +35,8 @@ def bench_figure(results: Mapping[str, Any], training: Mapping[str, float], acti
     figure.legend(
         handles=[
             Patch(color=REACHED, label=HERE),
-            Patch(color=SERIES[1], label=f"{results['seeds']} seeds at once, all of them together"),
-            Patch(fill=False, edgecolor=SERIES[2], hatch="///", label=PUBLISHED),
+            Patch(color=SERIES[2], label=f"{results['seeds']} seeds at once, all of them together"),
+            Patch(fill=False, edgecolor=SERIES[1], hatch="///", label=PUBLISHED),
         ],
         loc="outside lower center",
         ncols=3,
@@ -51,7 +51,7 @@ def draw_updates(axes: Axes, methods: Mapping[str, Mapping[str, Any]]) -> None:
     """Draw a bar for each method, one seed alone and all seeds at once."""
     places = np.arange(len(methods))
     axes.barh(places - 0.2, [row["updates_per_second"] for row in methods.values()], 0.36, color=REACHED)
-    axes.barh(places + 0.2, [row["seeds_updates_per_second"] for row in methods.values()], 0.36, color=SERIES[1])
+    axes.barh(places + 0.2, [row["seeds_updates_per_second"] for row in methods.values()], 0.36, color=SERIES[2])
     axes.set_yticks(places, [*methods], color=INK)
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
@@ -70,7 +70,7 @@ def draw_times(axes: Axes, measured: Mapping[str, Sequence[float]], published: M
     low, high = np.transpose([np.percentile(measured[name], (25, 75)) for name in names])
     axes.bar(places - 0.2, middles, 0.36, yerr=(middles - low, high - middles), color=REACHED, ecolor=INK, capsize=2.5)
     others = [published[name] for name in names]
-    axes.bar(places + 0.2, others, 0.36, fill=False, edgecolor=SERIES[2], hatch="///", lw=1.2)
+    axes.bar(places + 0.2, others, 0.36, fill=False, edgecolor=SERIES[1], hatch="///", lw=1.2)
     axes.set_xticks(places, [name.replace(" ", "\n") for name in names], color=INK)
     axes.grid(axis="x", visible=False)
     # Hardware differs by more than methods do, so that only a logarithmic axis shows both.

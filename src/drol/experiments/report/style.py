@@ -14,7 +14,7 @@ from drol.storage import write_whole
 
 INK, MUTED, GRID = "#1d2530", "#6b7685", "#e4e8ee"
 REACHED, MISSED, GOAL = "#0b7a75", "#d1495b", "#edae49"
-SERIES = ("#0b7a75", "#30638e", "#d1495b", "#edae49", "#6a4c93", "#8d6a9f", "#4f772d", "#bc4b51")
+SERIES = ("#0b7a75", "#d1495b", "#30638e", "#edae49", "#6a4c93", "#8d6a9f", "#4f772d", "#bc4b51")
 
 Arguments = ParamSpec("Arguments")
 

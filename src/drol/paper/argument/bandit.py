@@ -37,7 +37,7 @@ OPTIMUM = BETTER + 0.25 * np.asarray([0.6, 0.8])  # five eighths of the way from
 WEIGHTS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # the grid of both papers for a normalised Q
 SEEDS, UPDATES = (0, 1, 2), 16_000
 SMALL = {"hidden_sizes": (64, 64), "batch_size": 128, "learning_rate": 1e-3}
-COLOURS = {"bc": MUTED, "fql": SERIES[2], "drol": REACHED}
+COLOURS = {"bc": MUTED, "fql": SERIES[1], "drol": REACHED}
 NAMES = {"bc": "BC", "fql": "FQL", "drol": "DROL"}
 
 

@@ -105,8 +105,8 @@ def bias_figure() -> Figure:
     axes.semilogx(alphas, 2 / (2 + alphas), color=INK, lw=1.8, label="bound 2 / (2 + αm)")
     kinds = (
         ("isotropic", SERIES[3], "isotropic quadratic"),
-        ("anisotropic", SERIES[1], "anisotropic quadratic"),
-        ("curved", SERIES[2], "not quadratic"),
+        ("anisotropic", SERIES[2], "anisotropic quadratic"),
+        ("curved", SERIES[1], "not quadratic"),
     )
     for kind, colour, label in kinds:
         chosen = alphas[::4] if kind == "isotropic" else np.tile(alphas[::4], 6)
@@ -131,7 +131,7 @@ def coverage_figure() -> Figure:
         rows = [coverage(probabilities, int(k)) for k in numbers]
         for name, style, colour, label in (
             ("exact", "-", REACHED, "exact"),
-            ("union_bound", "--", SERIES[1], "1 - Σ (1 - p)^K"),
+            ("union_bound", "--", SERIES[2], "1 - Σ (1 - p)^K"),
             ("exponential_bound", ":", MISSED, "1 - M exp(-K p_min)"),
             ("counted", "o", INK, "counted, 20,000 trials"),
         ):

@@ -154,7 +154,7 @@ def draw_support(panel: Any, data: np.ndarray) -> None:
         *np.moveaxis(grid, -1, 0),
         value(grid),
         levels=9,
-        colors=SERIES[1],
+        colors=SERIES[2],
         linewidths=0.6,
         linestyles="-",
         alpha=0.3,
@@ -187,7 +187,7 @@ def draw_routed(panel: Any, overview: Overview) -> None:
     samples, point = overview.routed[-1], overview.routed[-1, k]
     draw_cells(panel, samples, owner)
     for path in np.swapaxes(overview.routed, 0, 1):
-        panel.plot(*path.T, color=SERIES[1], lw=0.7, alpha=0.5, zorder=2)
+        panel.plot(*path.T, color=SERIES[2], lw=0.7, alpha=0.5, zorder=2)
     draw_samples(panel, overview, overview.routed)
     panel.plot(*overview.routed[:, owner].T, color=HANDOFF, lw=2.2, zorder=5)
     label = f"local handoff: $a_2$ trains this one from step {overview.handoff}"
@@ -204,7 +204,7 @@ def draw_samples(panel: Any, overview: Overview, path: np.ndarray) -> None:
     """Draw where samples end, of the selected one where it began and its way, and two reference actions."""
     k = overview.selected
     others = np.delete(path[-1], k, 0)
-    panel.scatter(*others.T, s=26, color=SERIES[1], edgecolor="white", lw=0.8, zorder=4, label="other samples")
+    panel.scatter(*others.T, s=26, color=SERIES[2], edgecolor="white", lw=0.8, zorder=4, label="other samples")
     panel.plot(*path[:, k].T, "-", color=INK, lw=1.3, zorder=4)
     panel.scatter(*path[0, k], s=40, color=INK, lw=0, zorder=5, label="selected sample, before")
     after = {"facecolor": "white", "edgecolor": INK, "lw": 1.6, "label": "selected sample, after"}

@@ -61,7 +61,7 @@ def draw_against_candidates(axes: Any, rows: Sequence[MechanismRow], tasks: Sequ
         means = [float(np.mean(found)) for _, found in points]
         axes.plot([each for each, _ in points], means, color=MUTED, marker=marker, ms=5, lw=1.2, label=short_name(task))
     if name == "handover":
-        axes.plot(ladder, [1 - 1 / each for each in ladder], color=SERIES[2], ls=":", lw=1.4, label="drawn by lot")
+        axes.plot(ladder, [1 - 1 / each for each in ladder], color=SERIES[1], ls=":", lw=1.4, label="drawn by lot")
         axes.legend(fontsize=6.5)
     axes.set_xscale("log", base=2)
     axes.set_xticks(ladder, [str(each) for each in ladder])

@@ -56,7 +56,7 @@ def sensitivity_figure(results: Iterable[Result], protocol: str = "fql") -> Figu
         axes.set_visible(False)
     handles = [
         Line2D([], [], color=REACHED, marker="o", label="one pass (mean, and range of the seeds)"),
-        Line2D([], [], color=SERIES[1], marker="s", ls="--", label="best of 4"),
+        Line2D([], [], color=SERIES[2], marker="s", ls="--", label="best of 4"),
         Line2D([], [], color=SERIES[4], marker="^", ls="--", label="best of 16"),
         Line2D([], [], color=MISSED, marker="o", ms=10, mfc="none", lw=0, label="best K of one pass"),
         Line2D([], [], color=MUTED, ls=":", label=f"the default, K = {DEFAULT_K}"),
@@ -70,7 +70,7 @@ def draw_panel(axes: Any, task: str, own: Mapping[int, Curve]) -> None:
     published = sensitivity().get(task)
     if published:
         axes.plot([*published], [*published.values()], color=INK, alpha=0.35, lw=1.4)
-    looks = {1: (REACHED, "o", "-"), 4: (SERIES[1], "s", "--"), 16: (SERIES[4], "^", "--")}
+    looks = {1: (REACHED, "o", "-"), 4: (SERIES[2], "s", "--"), 16: (SERIES[4], "^", "--")}
     for best_of, curve in own.items():
         color, marker, line = looks.get(best_of, (SERIES[5], "d", "--"))
         candidates = sorted(curve)
