@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -245,7 +246,7 @@ def needed(extra: str, python: str) -> set[str]:
         requirement, its_extra = waiting.pop()
         if requirement.marker and not requirement.marker.evaluate({**environment, "extra": its_extra}):
             continue
-        name = requirement.name.lower().replace("_", "-")
+        name = canonicalize_name(requirement.name)
         for wanted in {"", *requirement.extras} - {key for seen_name, key in seen if seen_name == name}:
             seen.add((name, wanted))
             lines = extras[wanted] if name == "drol" and wanted else requirements(name)
@@ -263,7 +264,7 @@ def requirements(name: str) -> list[str]:
 @pytest.mark.parametrize("extra", ["ogbench", "d4rl", "all", "dev"])
 @pytest.mark.parametrize("python", ["3.13", "3.14"])
 def test_the_extras_name_all_that_ogbench_needs_but_labmaze(extra, python):
-    missing = {name for name in needed(extra, "3.12") - needed(extra, python) if not name.startswith("backports.")}
+    missing = {name for name in needed(extra, "3.12") - needed(extra, python) if not name.startswith("backports-")}
     assert missing == {"ogbench", "dm-control", "labmaze"}  # a later Python has what backports give
 
 

@@ -41,6 +41,7 @@ EXTRAS = {  # what each is for
     "d4rl": "D4RL's tasks in their simulator",
     "hdf5": "HDF5 files",
     "lerobot": "LeRobot's Parquet files",
+    "ros": "bags of ROS 2 and MCAP",
     "report": "reports and figures",
     "onnx": "policies as ONNX files",
     "cuda12": "NVIDIA GPUs",
@@ -48,6 +49,7 @@ EXTRAS = {  # what each is for
     "wandb": "runs mirrored in Weights & Biases",
     "tensorboard": "runs mirrored in TensorBoard",
     "trackio": "runs mirrored in trackio",
+    "docs": "the documentation site",
 }
 DRAWING = """
 from drol.tasks.ogbench.environment import draw_without_screen

@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +94,9 @@ def connected(address: str | None) -> Iterator[Any]:
     here = {"num_cpus": available_cores(), "include_dashboard": False}
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        ray.init(address, **quiet, **(here if address == "local" else {}))
+        with warnings.catch_warnings():  # jax warns of forks; what Ray starts so is another program at once
+            warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+            ray.init(address, **quiet, **(here if address == "local" else {}))
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         words = str(error).strip().partition("\n")[0]
         raise InputError(f"cannot reach the Ray cluster {address} ({words}); `ray status` shows what runs") from error

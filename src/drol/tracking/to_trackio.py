@@ -6,7 +6,6 @@ from typing import Any
 
 from drol.runs.directory import RunDirectory
 
-trackio: Any = importlib.import_module("trackio")
 PROJECT = "drol"
 
 
@@ -14,7 +13,8 @@ class Trackio:
     """Writes a run whose name has this identity, whenever it is resumed."""
 
     def __init__(self, directory: RunDirectory, identity: str):
-        self.run = trackio.init(
+        self.trackio: Any = importlib.import_module("trackio")
+        self.trackio.init(
             project=PROJECT,
             name=f"{directory.path.absolute().name}-{identity}",
             config=directory.read_config()["run"],
@@ -25,10 +25,10 @@ class Trackio:
         )
 
     def write(self, step: int, values: dict[str, float]) -> None:
-        trackio.log(values, step=step)
+        self.trackio.log(values, step=step)
 
     def close(self) -> None:
-        trackio.finish()
+        self.trackio.finish()
 
 
 def open_mirror(directory: RunDirectory, _: Path, identity: str) -> Trackio:

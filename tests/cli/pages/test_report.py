@@ -29,7 +29,9 @@ def test_several_runs_are_reported_on_one_page(tmp_path, capsys, monkeypatch):
 
 def test_watch_serves_until_it_is_ended(tmp_path):
     write_rows(write_settings(tmp_path / "a"), [100])
-    command = [sys.executable, "-m", "drol.cli.main", "watch", str(tmp_path), "--port", "0"]
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # a shell may have it ignored
+    code = f"{listen}; import sys; from drol.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "watch", str(tmp_path), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
