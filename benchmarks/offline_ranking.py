@@ -170,7 +170,8 @@ def judge_run(run: Run, judge: Judge, steps: list[int], known: set[tuple]) -> It
 
 def tables(rows: list[dict]) -> dict[str, str]:
     """Return the document's tables."""
-    tasks = {task: [row for row in rows if row["task"] == task] for task in dict.fromkeys(row["task"] for row in rows)}
+    names = {row["task"]: row["task"].replace("-navigate-singletask", "").removesuffix("-v0") for row in rows}
+    tasks = {name: [row for row in rows if row["task"] == task] for task, name in names.items()}
     counts = [
         f"{task}: {len(chosen)} policies of {len({row['run'] for row in chosen})} runs"
         for task, chosen in tasks.items()
