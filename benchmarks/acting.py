@@ -55,7 +55,7 @@ def made_run(folder: Path) -> drol.Run:
     config = drol.RunConfig(algorithm=algorithm, task="random", steps=1)
     directory = RunDirectory(folder)
     folder.mkdir()
-    directory.write_config({"run": config.to_dict()})
+    directory.write_config({"run": config.to_dict(), "dataset_fingerprint": dataset.fingerprint(), "circumstances": {}})
     networks = jax.vmap(lambda key: algorithm.init(key, dataset.spec).policy)(jax.random.split(jax.random.key(0), 1))
     tree = (networks, Standardisation.identity(dataset.spec))
     save_policies(directory.policies / step_name(1), algorithm, tree, dataset.spec, (0,))
