@@ -17,7 +17,10 @@ from drol.errors import InputError
 from drol.queue.jobs import Job
 from drol.queue.slurm import SlurmExecutor
 
-pytestmark = pytest.mark.filterwarnings("ignore:os.fork")  # Ray starts programs so, which jax warns of for nothing
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:os.fork"),  # Ray starts programs so, which jax warns of for nothing
+]
 ROOT = Path(__file__).parents[2]
 SWEEP = """
 name = "toys"
@@ -56,7 +59,6 @@ def variables():
         yield
 
 
-pytestmark = pytest.mark.slow
 DRIVERS: list[subprocess.Popen] = []
 
 

@@ -70,6 +70,7 @@ def simulated(monkeypatch):
     made = SimulatedSlurm(500, failing=0.05, losing=0.05)
     monkeypatch.setattr(slurm, "POLL_SECONDS", 0.0)
     monkeypatch.setattr(slurm, "STOP_SECONDS", 0.0)  # a kill waits for nothing
+    monkeypatch.setattr(slurm, "LATE_SECONDS", 0.0)
     monkeypatch.setattr(slurm, "write_whole", lambda path, text: path.write_text(text))  # thousands need no disk
     monkeypatch.setattr(slurm, "call", made.call)
     monkeypatch.setattr(slurm.shutil, "which", lambda name: name)
@@ -113,8 +114,28 @@ def test_a_task_that_is_gone_is_handed_in_again_and_given_up_after_many_times(tm
     assert len(simulated.arrays) == slurm.LOSSES + 1
 
 
-def test_a_node_without_the_storage_is_told_by_its_silence(tmp_path, simulated, monkeypatch):
-    monkeypatch.setattr(slurm, "LATE_SECONDS", 0.0)
+def test_a_task_that_is_shown_as_preempted_before_it_waits_again_is_not_handed_in_twice(
+    tmp_path, simulated, monkeypatch
+):
+    monkeypatch.setattr(slurm, "LATE_SECONDS", 60.0)
+    simulated.failing, simulated.losing, shown = 0.0, 1.0, []
+
+    def squeue(*words):
+        for task in [task for task, state in simulated.tasks.items() if state == "PREEMPTED"]:
+            shown.append(simulated.tasks[task])
+            simulated.tasks[task], simulated.losing = "PENDING", 0.0
+        return SimulatedSlurm.squeue(simulated, *words)
+
+    simulated.squeue = squeue
+    simulated.random.choice = lambda _: "PREEMPTED"
+    ended = []
+    SlurmExecutor().execute(made_jobs(tmp_path, 3), ended.append)
+    assert [each.code for each in ended] == [0, 0, 0]
+    assert shown
+    assert len(simulated.arrays) == 1
+
+
+def test_a_node_without_the_storage_is_told_by_its_silence(tmp_path, simulated):
     simulated.end = lambda task: simulated.tasks.update({task: "FAILED"})
     ended = []
     SlurmExecutor(retries=3).execute(made_jobs(tmp_path, 1), ended.append)

@@ -26,7 +26,7 @@ from drol.training.signals import stop_requests
 
 POLL_SECONDS = 5.0
 STOP_SECONDS = 120.0  # that tasks get to save and end
-LATE_SECONDS = 60.0  # until a file that a node wrote is seen by other nodes
+LATE_SECONDS = 60.0  # until a file that a node wrote is seen by other nodes, or SLURM queues again what it took away
 MOST_TASKS = 1000  # of an array, and under way at once, unless a number is given
 LOSSES = 10  # times that a job may be lost before it has failed
 LOST = 128 + signal.SIGKILL  # the exit code of such a job
@@ -146,12 +146,11 @@ class SlurmWork:
             return None
         if state == "CANCELLED":
             return CANCELLED
-        if state in (None, "COMPLETED", "FAILED"):  # its file may be late
-            self.missing_since = self.missing_since or time.monotonic()
-            if time.monotonic() - self.missing_since < LATE_SECONDS:
-                return None
-            if not (self.task.folder / f"{self.task.number}.out").exists():
-                return self.refuse(self.task)
+        self.missing_since = self.missing_since or time.monotonic()
+        if time.monotonic() - self.missing_since < LATE_SECONDS:
+            return None  # its file may be late, and what was preempted is shown so for a moment before it waits again
+        if state in (None, "COMPLETED", "FAILED") and not (self.task.folder / f"{self.task.number}.out").exists():
+            return self.refuse(self.task)
         self.task, self.missing_since, self.losses = None, None, self.losses + 1
         if self.losses > LOSSES:
             return LOST
@@ -215,7 +214,9 @@ class SlurmWorkers:
             except (OSError, ValueError, KeyError, TypeError):  # somebody changed it
                 continue
         self.states |= states_of({f"{NAME}{task.folder.name}" for _, task in tasks})
-        return {text: task for text, task in tasks if self.is_alive(task)}  # others were handed in again already
+        preempted = [(text, task) for text, task in tasks if self.states.get(task.name) == "PREEMPTED"]
+        alive = [(text, task) for text, task in tasks if self.is_alive(task)]
+        return dict([*preempted, *alive])  # a preempted one may come back; others were handed in again already
 
     def is_alive(self, task: Task) -> bool:
         """Return whether a task has not ended, or only just now."""

@@ -13,6 +13,7 @@ from drol.queue.jobs import read_timings
 
 PROJECT = Path(__file__).parents[3]
 RESULTS = PROJECT / "results"
+DEMO = "pointmaze-medium-navigate-singletask-task1-v0"
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def scores_of(path, step, best_of=1, **settings):
     rows = [
         row
         for row in read_results(RESULTS / path)
-        if (row.step, row.best_of, row.method) == (step, best_of, "drol") and "pointmaze" in row.task
+        if (row.step, row.best_of, row.method) == (step, best_of, "drol") and row.task == DEMO
         if all(row.setting(name) == value for name, value in wanted.items())
     ]
     return [f"{row.score:.0f}" for row in rows], [f"{row.figures['routed_bc_loss']:.2f}" for row in rows]
