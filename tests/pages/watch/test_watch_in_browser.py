@@ -91,6 +91,20 @@ def test_the_page_of_runs_grows_as_rows_arrive(tmp_path, serve, width, scheme):
         assert all(each.startswith((address, "data:")) for each in seen.requests)
 
 
+def test_the_report_of_a_run_is_on_its_page_and_follows_when_it_is_made_again(tmp_path, serve):
+    run = write_settings(tmp_path / "one")
+    write_rows(run, [100])
+    with visit(serve(tmp_path)) as seen:
+        tab = seen.page
+        tab.locator("#runs li a").click()
+        tab.get_by_text("No report yet").wait_for()
+        for words in ("first", "second"):
+            run.report.write_text(f"<!doctype html><p>the {words}</p><script>document.title = origin</script>")
+            tab.frame_locator("iframe").get_by_text(f"the {words}").wait_for()
+        assert tab.frames[-1].title() == "null"  # it is nobody's page: it reads nothing of this one
+        assert seen.errors == []
+
+
 def test_two_hundred_runs_are_listed_sorted_and_found(tmp_path, serve):
     write_many(tmp_path, 200)
     with visit(serve(tmp_path)) as seen:

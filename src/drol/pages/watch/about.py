@@ -31,6 +31,7 @@ def describe_run(run: WatchedRun) -> dict[str, Any]:
     files = {kind: [path.name for path in paths] for kind, paths in shown_files(run).items()}
     return {
         "id": run.id, "path": str(run.folder)[:2000], "command": command[:20_000], "files": files,
+        "report": run.report_time,
         "settings": {key: words(value) for key, value in settings.items()},
         "circumstances": {key: words(value) for key, value in run.recorded.get("circumstances", {}).items()},
         "offline": offline_table(run), "later": later_table(run),

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from drol.errors import InputError
 from drol.pages.watch.following import read_part, regular
+from drol.pages.watch.reports import ReportMaker
 from drol.pages.watch.watcher import Watcher
 from drol.sweeps.file import read_sweep
 
@@ -35,11 +36,12 @@ ASSETS = {
 KINDS = {".html": "text/html; charset=utf-8", ".png": "image/png", ".gif": "image/gif"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 # A report is a file that somebody may have been sent: it may draw itself, and reach nothing, not even this server.
 REPORT_POLICY = (
-    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+    "frame-ancestors 'self'"
 )
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -164,8 +166,9 @@ class WatchServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, watcher: Watcher, host: str = LOOPBACK[0], port: int = PORT):
+    def __init__(self, watcher: Watcher, host: str = LOOPBACK[0], port: int = PORT, reports: bool = False):
         self.watcher = watcher
+        self.reports: ReportMaker | None = None
         self.token = None if host in LOOPBACK else secrets.token_urlsafe(24)
         if not 0 <= port < 2**16:
             raise InputError(f"--port is {port}; it must be from 0 to 65535")
@@ -173,12 +176,18 @@ class WatchServer(ThreadingHTTPServer):
             super().__init__((host, port), Handler)
         except OSError as error:
             raise InputError(f"cannot serve at {host}:{port} ({error.strerror}); choose another --port") from error
+        self.reports = ReportMaker(watcher) if reports else None
 
     @property
     def address(self) -> str:
         """The address to open, with the token where there is one."""
         host, port = self.server_address[:2]
         return f"http://{host}:{port}/" + (f"?token={self.token}" if self.token else "")
+
+    def server_close(self) -> None:
+        super().server_close()
+        if self.reports:
+            self.reports.close()
 
     def handle_error(self, *_: Any) -> None:
         """Say nothing of a client that went away."""
@@ -195,16 +204,17 @@ def asset(package: str, name: str) -> bytes:
     return resources.files(package).joinpath(name).read_bytes()
 
 
-def make_server(path: Path | str, host: str = LOOPBACK[0], port: int = PORT) -> WatchServer:
+def make_server(path: Path | str, host: str = LOOPBACK[0], port: int = PORT, reports: bool = False) -> WatchServer:
     """Return a server for the runs below a folder, or for those of a sweep.
 
     Args:
         path: A folder, or the file of a sweep (.toml), whose root is watched then.
         host: The address to serve at; one that other machines reach has a token, which is in `address`.
         port: The port; any that is free if 0.
+        reports: Whether the report of a run that somebody looks at is made again after each of its evaluations.
     """
     path = Path(path)
     if path.suffix == ".toml" and not path.is_dir():
         sweep = read_sweep(path)
-        return WatchServer(Watcher(sweep.root, sweep), host, port)
-    return WatchServer(Watcher(path), host, port)
+        return WatchServer(Watcher(sweep.root, sweep), host, port, reports)
+    return WatchServer(Watcher(path), host, port, reports)

@@ -181,10 +181,14 @@
       element("h2", {}, about.length > 1 ? run.path : "The run", part);
       if (run.command) { element("h3", {}, "made by", part); element("code", {}, run.command, element("pre", {}, null, part)); }
       const links = element("p", {}, null, part);
-      if (run.files[""].length) element("a", {href: `/file/${run.id}/page/report.html`}, "its report, with episodes and actions", links);
-      else links.append("No report yet; make one with ", element("code", {}, `drol report ${run.path}`));
+      const alone = run.report && about.length === 1;  // then all of the report is here
+      if (run.report) {
+        const page = `/file/${run.id}/page/report.html?made=${run.report}`;
+        element("a", {href: page}, "its report, with episodes and actions", links);
+        if (alone) element("iframe", {src: page, title: "the report of the run", sandbox: "allow-scripts", loading: "lazy"}, null, part);
+      } else links.append("No report yet; make one with ", element("code", {}, `drol report ${run.path}`), ", or begin with ", element("code", {}, "drol watch --reports"));
       const shots = element("div", {class: "shots"}, null, part);
-      for (const kind of ["figures", "videos"]) for (const name of run.files[kind]) element("img", {src: `/file/${run.id}/${kind}/${encodeURIComponent(name)}`, alt: name, loading: "lazy"}, null, shots);
+      for (const kind of alone ? [] : ["figures", "videos"]) for (const name of run.files[kind]) element("img", {src: `/file/${run.id}/${kind}/${encodeURIComponent(name)}`, alt: name, loading: "lazy"}, null, shots);
       for (const [title, lines] of [["evaluations after training", run.later], ["by data alone", run.offline]]) if (lines.length) part.append(element("h3", {}, title), table(lines));
       const details = element("details", {}, null, part);
       element("summary", {}, "settings and circumstances", details);

@@ -22,6 +22,7 @@ from drol.runs.directory import (
     METRICS,
     OFFLINE_EVALUATIONS,
     ONLINE_EPISODES,
+    REPORT,
     ROW_FILES,
     RunDirectory,
 )
@@ -71,7 +72,7 @@ class WatchedRun:
         self.directory = RunDirectory(folder)
         self.files = {name: FollowedFile(folder / name, kind) for name, kind in ROW_FILES.items()}
         self.version, self.config_time, self.trouble, self.recorded = 0, -1.0, "", {}
-        self.state, self.updated = "waiting", 0.0
+        self.state, self.updated, self.report_time = "waiting", 0.0, 0.0
         self.marks: deque[tuple[float, int]] = deque(maxlen=MARKS)
         self.forget()
 
@@ -122,8 +123,10 @@ class WatchedRun:
             for row in rows:
                 self.take(name, row)
             changed = changed or bool(rows) or anew
-        state = self.find_state()
-        changed, self.state = changed or state != self.state, state
+        state, report = self.find_state(), regular(self.folder / REPORT)
+        report_time = report.st_mtime if report else 0.0
+        changed = changed or (state, report_time) != (self.state, self.report_time)
+        self.state, self.report_time = state, report_time
         if changed and used:
             self.updated = max(
                 (status.st_mtime for name in self.files if (status := regular(self.folder / name))), default=0.0
