@@ -11,7 +11,7 @@ LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 def place_of(path: PurePosixPath) -> str:
     """Return where a file of the repository is in the site."""
     if path.parts[0] == "docs":
-        return str(PurePosixPath(*path.parts[1:]))
+        return str(PurePosixPath(*path.parts[1:]).with_suffix(".md" if path.suffix == ".ipynb" else path.suffix))
     if path.parts[0] == "examples" and path.suffix == ".py":
         return f"examples/{path.stem}.md"
     return f"files/{path}"
