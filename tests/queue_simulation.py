@@ -18,6 +18,7 @@ class SimulatedWork:
     code: int
     workers: "SimulatedWorkers"
     cores: int = 1
+    seconds: float = 1.0
     stopped: bool = False
 
     def poll(self):

@@ -30,22 +30,22 @@ def test_scores_rank_and_ties_are_told(tmp_path):
     assert [(each.run.name, each.step, each.value) for each in choice.candidates] == [
         ("a", 6, 90), ("a", 12, 84), ("b", 12, 30), ("b", 6, 20),
     ]  # fmt: skip
-    assert choice.tied == 2
-    assert "the first 2 cannot be told apart" in choice.verdict
+    assert choice.tied == choice.candidates[:2]
+    assert "2 of them (*) cannot be told from the first" in choice.verdict
     assert f"step 12, seed 0 of {tmp_path / 'a'}" in choice.verdict
     assert choice.candidates[0].interval == pytest.approx((78.6, 95.7), abs=0.1)  # Wilson, 45 of 50
 
 
 def test_a_clear_winner_is_called_so(tmp_path):
     choice = choose([made_run(tmp_path / "a", {6: 98}), made_run(tmp_path / "b", {12: 10})])
-    assert choice.tied == 1
+    assert choice.tied == (choice.best,)
     assert choice.verdict == "the first is better than each of the others by this evidence"
 
 
 def test_without_scores_the_lower_end_of_the_offline_value_ranks(tmp_path):
     run = made_run(tmp_path / "a", values={6: (-50.0, -10.0), 12: (-40.0, -35.0)})
     choice = choose([run])
-    assert (choice.evidence, choice.best.step, choice.tied, choice.best.outside_support) == (
+    assert (choice.evidence, choice.best.step, len(choice.tied), choice.best.outside_support) == (
         "offline value",
         12,
         2,
@@ -53,9 +53,29 @@ def test_without_scores_the_lower_end_of_the_offline_value_ranks(tmp_path):
     )
 
 
+def test_few_episodes_do_not_make_a_policy_worse(tmp_path):
+    runs = [
+        made_run(tmp_path / "a", {6: 90}),
+        made_run(tmp_path / "b", {6: 60}, episodes=500),
+        made_run(tmp_path / "c", {6: 50}, episodes=2),
+    ]
+    choice = choose(runs)
+    assert [each.run.name for each in choice.tied] == ["a", "c"]
+
+
+def test_offline_values_of_other_discounts_are_not_ranked(tmp_path):
+    run = made_run(tmp_path / "a", values={6: (-50.0, -10.0)})
+    figures = {"value_low": -6.0, "value_high": -5.0}
+    run.directory.log_offline_evaluation(OfflineRow(6, 0, 4, 0.9, 10, True, 1.0, figures))
+    with pytest.raises(InputError, match=r"discount 0\.9 and 0\.99 do not compare; .* --discount 0\.99"):
+        choose([tmp_path / "a"])
+
+
 def test_only_the_last_steps(tmp_path):
     run = made_run(tmp_path / "a", {3: 100, 6: 50, 12: 40})
     assert [each.step for each in choose([run], last=2).candidates] == [6, 12]
+    with pytest.raises(InputError, match="last is 0; it must be a whole number of at least 1"):
+        choose([run], last=0)
 
 
 def test_what_cannot_be_ranked_is_one_line(tmp_path):

@@ -86,6 +86,31 @@ def test_a_stop_starts_nothing_more_and_stops_what_is_under_way():
     assert [work.stopped for work in works] == [True, True]
 
 
+def test_a_job_that_was_stopped_together_with_the_queue_has_not_failed():
+    class Told(SimulatedWorkers):
+        def start(self, job):
+            work = super().start(job)
+            work.code, work.ends = (143, 1) if job.name == "job 0" else (0, 1)
+            return work
+
+    ended, looks = [], iter([True, False, False, False])  # the stop comes while everybody waits
+    run_jobs(made_jobs(2), Told(2), lambda each: ended.append(each.name), keep_going=lambda: next(looks))
+    assert ended == ["job 1"]
+
+
+def test_time_is_what_jobs_ran_in_all_attempts():
+    ended = []
+
+    class Failing(SimulatedWorkers):
+        def start(self, job):
+            work = super().start(job)
+            work.code, work.seconds = 9, 5.0
+            return work
+
+    run_jobs(made_jobs(1), Failing(1), ended.append, retries=2)
+    assert (ended[0].attempts, ended[0].seconds) == (3, 15.0)
+
+
 def test_an_error_of_the_caller_stops_what_is_under_way():
     workers = SimulatedWorkers(2)
 

@@ -9,7 +9,7 @@ import pytest
 from drol.errors import InputError
 from drol.queue import slurm
 from drol.queue.jobs import Job
-from drol.queue.slurm import SlurmExecutor, code_file
+from drol.queue.slurm import SlurmExecutor, code_file, seconds_file
 
 
 class Killed(BaseException):
@@ -133,6 +133,40 @@ def test_a_task_that_is_shown_as_preempted_before_it_waits_again_is_not_handed_i
     assert [each.code for each in ended] == [0, 0, 0]
     assert shown
     assert len(simulated.arrays) == 1
+
+
+def test_a_controller_that_refuses_for_a_while_stops_nothing(tmp_path, simulated):
+    simulated.failing, simulated.losing = 0.0, 1.0  # the first task is lost, and handed in again
+    simulated.random.choice = lambda _: "NODE_FAIL"
+    refusals, ended = iter([None, "busy", "busy"]), []
+    sbatch, end = simulated.sbatch, simulated.end
+
+    def refuse_for_a_while(*words):
+        if reason := next(refusals, None):
+            raise InputError(f"sbatch failed ({reason})")
+        return sbatch(*words)
+
+    def lose_once(task):
+        end(task)
+        simulated.losing = 0.0
+
+    simulated.sbatch, simulated.end = refuse_for_a_while, lose_once
+    SlurmExecutor().execute(made_jobs(tmp_path, 2), lambda finished: ended.append(finished.code))
+    assert ended == [0, 0]
+    assert next(refusals, "all were used") == "all were used"
+
+
+def test_seconds_are_those_that_tasks_ran(tmp_path, simulated):
+    simulated.failing, simulated.losing, ended = 0.0, 0.0, []
+    original = simulated.end
+
+    def end(task):
+        seconds_file(simulated.arrays[task[0]], task[1]).write_text("2.5\n4.0\n")  # it was preempted once
+        original(task)
+
+    simulated.end = end
+    SlurmExecutor().execute(made_jobs(tmp_path, 1), ended.append)
+    assert ended[0].seconds == 6.5
 
 
 def test_a_node_without_the_storage_is_told_by_its_silence(tmp_path, simulated):

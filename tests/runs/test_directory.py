@@ -47,10 +47,11 @@ def test_the_scores_of_a_step_are_found_from_the_end(directory):
     assert directory.scores_at(10, 1) == {7: 3.0}
     assert directory.scores_at(15, 2) == {0: None}
     assert directory.scores_at(11, 2) == {}
-    with (directory.path / "evaluations.jsonl").open("a") as file:
-        file.write("broken\n")
-    with pytest.raises(InputError, match="has a line that is no evaluation"):
-        directory.scores_at(15, 2)
+    for broken in (b"broken\n", b'"\xff"\n', b"[" * 100_000 + b"\n"):
+        with (directory.path / "evaluations.jsonl").open("ab") as file:
+            file.write(broken)
+        with pytest.raises(InputError, match="has a line that is no evaluation"):
+            directory.scores_at(15, 2)
 
 
 def test_what_is_written_is_read_back(directory):

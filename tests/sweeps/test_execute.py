@@ -1,6 +1,7 @@
 """Running sweeps through executors that train nothing; test_training.py trains."""
 
 import contextlib
+import dataclasses
 import os
 import threading
 import time
@@ -90,6 +91,20 @@ def test_no_run_is_started_that_the_budget_has_no_room_for(budget, count, tmp_pa
     run_sweep(sweep, second)
     assert (len(first.names), second.names) == (count, [])
     assert (tmp_path / TIMINGS).read_text().count("\n") == count
+
+
+def test_what_failed_is_part_of_the_budget(tmp_path):
+    sweep = made_sweep(tmp_path, budget=Budget(core_hours=2.5))
+    writer = Writer(sweep, broken="alpha")
+    run_sweep(sweep, writer)
+    assert len(writer.names) == 3
+
+
+def test_choices_are_not_dropped_by_a_number_that_no_run_has(tmp_path, monkeypatch):
+    sweep = made_sweep(tmp_path, search=dataclasses.replace(halving(), metric="mean_return"))
+    monkeypatch.setattr("drol.sweeps.runs.metric_at", lambda *_: float("nan"))
+    with pytest.raises(InputError, match="none of the 8 runs that ended has a finite mean_return"):
+        run_sweep(sweep, Writer(sweep))
 
 
 class Cut(BaseException):

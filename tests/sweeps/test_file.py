@@ -113,6 +113,8 @@ def test_parameters_are_lists_ranges_and_distributions_with_conditions(tmp_path)
         ("[parameters]\ndiscount = [1979-05-27]", "parameters.discount is .*; it must be a number"),
         ("[parameters]\nsteps = [10, 20]", "would share a folder; give it once"),
         ("[settings]\ndiscount = 0.9\n[parameters]\ndiscount = [0.9]", "is in \\[settings\\] and in \\[parameters\\]"),
+        (f"[parameters]\ndiscount = {{from = 0, to = {'9' * 400}, step = 1}}", "so that there are at most"),
+        (f"[settings]\na = {'[' * 20_000}", "is not TOML"),
         ("[settings]\nseeds = 1", "give seeds outside of \\[settings\\]"),
         ("[settings]\na = {b = 1}", "settings.a is"),
     ],

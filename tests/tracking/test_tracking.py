@@ -38,8 +38,13 @@ def directory(tmp_path):
 class Kept(list):
     """A mirror that keeps what it gets."""
 
+    flushed = 0
+
     def write(self, step, values):
         self.append((step, values))
+
+    def flush(self):
+        self.flushed = len(self)
 
     def close(self):
         pass
@@ -62,6 +67,7 @@ def test_each_row_is_mirrored_once_whatever_is_cut_and_made_again(directory):
     directory.log_metrics(MetricsRow(8, 0, {"loss": 3.0}))
     directory.log_metrics(MetricsRow(8, 7, {"loss": 4.0}))
     again.mirror(mirror)
+    assert mirror.flushed == len(mirror)  # nothing is called mirrored that a kill could take away
     losses = [each for each in mirror if any(name.startswith("train/loss") for name in each[1])]
     assert losses == [
         (4, {"train/loss/seed-0": 1.0}),

@@ -11,7 +11,7 @@ def ignore(number, _):
     """Stand for a handler that somebody else installed."""
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
 def test_a_signal_is_noted_a_second_one_ends_at_once_and_the_handlers_come_back(number):
     before = signal.signal(number, ignore)
     try:
@@ -24,6 +24,18 @@ def test_a_signal_is_noted_a_second_one_ends_at_once_and_the_handlers_come_back(
         assert signal.getsignal(number) is ignore
     finally:
         signal.signal(number, before)
+
+
+def test_sigterm_that_comes_twice_counts_once_and_later_ends_at_once(monkeypatch):
+    with stop_requests() as stop:
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)  # a service manager told all, and then the queue told its runs
+        assert stop.signal == signal.SIGTERM
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        monkeypatch.setattr("drol.training.signals.REPEATED_SECONDS", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
 
 
 def test_a_hangup_that_nohup_has_ignored_stays_ignored():

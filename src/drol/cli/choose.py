@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from drol.bounds import check_at_least
 from drol.cli.flags import Parser, whole_number
 from drol.experiments.choose import TRUST, choose
 
@@ -19,13 +20,14 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("--last", type=whole_number, metavar="N", help="only the last N saved steps of each run")
     parser.add_argument("--show", type=whole_number, default=10, metavar="N", help="lines to print (default: 10)")
     parsed = parser.parse(arguments)
+    check_at_least("--show", parsed.show, 1)
     choice = choose(parsed.runs, parsed.last)
     print(f"  {choice.evidence:>13s}  95% interval    episodes  outside data  policy")
-    for number, each in enumerate(choice.candidates[: parsed.show]):
+    for each in choice.candidates[: parsed.show]:
         interval = "-" if each.interval is None else f"{each.interval[0]:.1f} to {each.interval[1]:.1f}"
         share = "-" if each.outside_support is None else f"{each.outside_support:.0%}"
         drawn = f", best of {each.best_of}" if (each.best_of or 1) > 1 else ""
-        mark = "*" if number < choice.tied else " "
+        mark = "*" if each in choice.tied else " "
         where = f"{each.run} step {each.step:,} seed {each.seed}{drawn}"
         print(f"{mark} {each.value:13.1f}  {interval:14s}  {each.episodes or '-':>8}  {share:>12s}  {where}")
     if len(choice.candidates) > parsed.show:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from drol.bounds import check_at_least
 from drol.errors import InputError
 from drol.experiments.compare.statistics import Interval, newcombe_interval, wilson_interval
 from drol.runs.rows import EvaluationRow, OfflineRow
@@ -55,12 +56,12 @@ class Choice:
     Attributes:
         candidates: The policies.
         evidence: What they are ranked by: "score" or "offline value".
-        tied: How many of the first cannot be told from the best by this evidence, the best itself included.
+        tied: Those that cannot be told from the best by this evidence, the best itself first.
     """
 
     candidates: tuple[Candidate, ...]
     evidence: str
-    tied: int
+    tied: tuple[Candidate, ...]
 
     @property
     def best(self) -> Candidate:
@@ -69,13 +70,13 @@ class Choice:
     @property
     def verdict(self) -> str:
         """In words: what to take, and whether the evidence decides."""
-        if self.tied == 1:
+        if len(self.tied) == 1:
             return "the first is better than each of the others by this evidence"
-        newest = max(self.candidates[: self.tied], key=lambda each: (each.step, each.value))
+        newest = max(self.tied, key=lambda each: (each.step, each.value))
         where = f"step {newest.step:,}, seed {newest.seed} of {newest.run}"
         return (
-            f"the first {self.tied} cannot be told apart by this evidence; without more of it, take the one that was "
-            f"trained longest: {where}"
+            f"{len(self.tied)} of them (*) cannot be told from the first by this evidence, itself included; without "
+            f"more of it, take the one that was trained longest: {where}"
         )
 
 
@@ -90,6 +91,8 @@ def choose(runs: Iterable[Run | Path | str], last: int | None = None) -> Choice:
         The ranking. Where any policy has a score from episodes, scores rank and policies without one are left out;
         otherwise what `drol evaluate --offline` found ranks.
     """
+    if last is not None:
+        check_at_least("last", last, 1)
     opened = [run if isinstance(run, Run) else open_run(run) for run in runs]
     tasks = {run.config.task for run in opened}
     if len(tasks) != 1:
@@ -97,9 +100,11 @@ def choose(runs: Iterable[Run | Path | str], last: int | None = None) -> Choice:
     steps = {run: set(run.steps[-last:] if last else run.steps) for run in opened}
     for evidence, find in ((SCORE, scored), (OFFLINE, valued)):
         found = [each for run in opened for each in find(run, steps[run])]
+        if found and evidence == OFFLINE:
+            check_same_judgement(opened, steps)
         if found:
             ranked = sorted(found, key=lambda each: (-each.value, -each.step))
-            return Choice(tuple(ranked), evidence, count_tied(ranked))
+            return Choice(tuple(ranked), evidence, tied_with_best(ranked))
     paths = " ".join(str(run.path) for run in opened)
     raise InputError(
         f"nothing is known of the policies in {paths}; play episodes with `drol evaluate RUN`, or judge them by data "
@@ -143,23 +148,35 @@ def valued(run: Run, steps: set[int]) -> list[Candidate]:
     return found
 
 
+def check_same_judgement(runs: Iterable[Run], steps: dict[Run, set[int]]) -> None:
+    """Refuse offline values of different discounts or lengths of fitted-Q evaluation: they do not compare."""
+    rows = [row for run in runs for row in run.offline_evaluations if row.step in steps[run]]
+    for name in ("discount", "updates"):
+        found = sorted({getattr(row, name) for row in rows})
+        if len(found) > 1:
+            raise InputError(
+                f"offline values with {name} {' and '.join(map(str, found))} do not compare; judge all alike with "
+                f"`drol evaluate RUN --offline --every-step --{name} {found[-1]}`"
+            )
+
+
 def outside(run: Run, step: int, seed: int) -> float | None:
     """Return the share of a policy's actions outside the support of the data, where that was measured."""
     rows: list[OfflineRow] = [row for row in run.offline_evaluations if (row.step, row.seed) == (step, seed)]
     return rows[-1].figures.get("outside_support") if rows else None
 
 
-def count_tied(ranked: list[Candidate]) -> int:
-    """Return how many of the first overlap with the best: by the difference of rates, or by their intervals."""
+def tied_with_best(ranked: list[Candidate]) -> tuple[Candidate, ...]:
+    """Return the first, and those that overlap with it: by the difference of rates, or by their intervals."""
     first = ranked[0]
-    for number, other in enumerate(ranked[1:], 1):
-        if first.interval is None or other.interval is None:
-            continue
-        if first.episodes and other.episodes:
-            rates = [(each.value * each.episodes / 100, each.episodes) for each in (first, other)]
-            apart = newcombe_interval(*rates[0], *rates[1])[0] > 0
-        else:
-            apart = other.interval[1] < first.interval[0]
-        if apart:
-            return number
-    return len(ranked)
+    return (first, *(other for other in ranked[1:] if not are_apart(first, other)))
+
+
+def are_apart(first: Candidate, other: Candidate) -> bool:
+    """Return whether the first is better than another by their evidence."""
+    if first.interval is None or other.interval is None:
+        return False
+    if first.episodes and other.episodes:
+        rates = [(each.value * each.episodes / 100, each.episodes) for each in (first, other)]
+        return newcombe_interval(*rates[0], *rates[1])[0] > 0
+    return other.interval[1] < first.interval[0]

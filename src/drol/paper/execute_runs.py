@@ -74,8 +74,9 @@ def execute_runs(
         updates = run.state(root).step - before.step
         done += updates
         ended.append(finished)
-        if finished.code == 0 and updates > 0:
-            timing = (len(run.seeds), updates, round(finished.seconds, 1), run.name, finished.cores)
+        failed = finished.code != 0
+        if failed or updates > 0:
+            timing = (len(run.seeds), updates, round(finished.seconds, 1), run.name, finished.cores, failed)
             append_timing(root, Timing(run.preset, run.task, run.method, run.changes.get(CANDIDATES), *timing))
         for more in on_finished(run, finished) or ():
             todo.append((more, more.state(root)))

@@ -84,6 +84,7 @@ class Timing:
     seconds: float
     run: str = ""  # its name; empty in files that are older than names
     cores: int = 1
+    failed: bool = False  # then it only tells what was spent
 
     @property
     def core_hours(self) -> float:

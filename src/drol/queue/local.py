@@ -59,8 +59,13 @@ class LocalWork:
         self.job, self.pinned, self.cores = job, pinned, len(pinned)
         self.waiting = list(job.commands)
         self.memory = 0  # bytes that it took when they were last measured
+        self.began = time.monotonic()
         job.log.parent.mkdir(parents=True, exist_ok=True)
         self.next_command()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
 
     def next_command(self) -> None:
         command = [sys.executable, "-m", "drol.queue.child", str(os.getpid()), *self.waiting.pop(0)]

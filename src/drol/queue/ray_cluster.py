@@ -140,12 +140,15 @@ class Runner:
         """Return True as soon as the actor lives."""
         return True
 
-    def run(self, name: str, commands: tuple[tuple[str, ...], ...], log: str, lock: str | None, cores: int) -> int:
-        """Do the job and return its exit code."""
-        job = Job(name, commands, Path(log), None if lock is None else Path(lock))
+    def run(
+        self, name: str, commands: tuple[tuple[str, ...], ...], log: str, lock: str | None, cores: int
+    ) -> tuple[int, float]:
+        """Do the job and return its exit code and how many seconds it took."""
+        job, began = Job(name, commands, Path(log), None if lock is None else Path(lock)), time.monotonic()
         code = do_job(job, cores, self.stopping.is_set)
         stopped = code == 128 + signal.SIGTERM and not self.stopping.is_set()
-        return LOST if stopped else code  # nobody here asked for it: this is how nodes are taken away
+        seconds = time.monotonic() - began
+        return LOST if stopped else code, seconds  # nobody here asked for it: this is how nodes are taken away
 
     def stop(self) -> None:
         """Let the job save and end."""
@@ -156,7 +159,7 @@ class RayWork:
     """A job under way on the cluster, or waiting for a place there."""
 
     def __init__(self, ray: Any, job: Job, cores: int, gpus: float):
-        self.ray, self.job, self.cores = ray, job, cores
+        self.ray, self.job, self.cores, self.seconds = ray, job, cores, 0.0
         variables = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
         kind = ray.remote(Runner).options(
             num_cpus=cores, num_gpus=gpus, max_restarts=LOSSES, max_task_retries=LOSSES, max_concurrency=3
@@ -170,7 +173,8 @@ class RayWork:
         if not self.ray.wait([self.result], timeout=0)[0]:
             return None
         try:
-            return self.ray.get(self.result)
+            code, self.seconds = self.ray.get(self.result)
+            return code
         except (self.ray.exceptions.RayError, InputError) as error:
             with self.job.log.open("a") as log:
                 log.write(f"drol: error: {str(error).strip().splitlines()[-1]}\n")

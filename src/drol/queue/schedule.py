@@ -4,7 +4,6 @@ It knows nothing of processes: `Workers` are cores of this machine, the slots of
 """
 
 import signal
-import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,6 +21,11 @@ class Work(Protocol):
     @property
     def cores(self) -> int:
         """The number of cores that it has to itself."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """The seconds that it has run; how long it waited for a place is not among them."""
         ...
 
     def poll(self) -> int | None:
@@ -65,7 +69,6 @@ class Attempt(Generic[AnyWork]):
     job: Job
     number: int
     before: float  # seconds of the attempts before this one
-    started: float
     work: AnyWork
 
 
@@ -98,7 +101,7 @@ def run_jobs(
                 if fresh is None and not again:
                     break
                 job, number, before = (fresh, 1, 0.0) if fresh is not None else again.popleft()
-                running.append(Attempt(job, number, before, time.monotonic(), workers.start(job)))
+                running.append(Attempt(job, number, before, workers.start(job)))
             if not running:
                 return
             workers.pause()
@@ -107,8 +110,10 @@ def run_jobs(
                 if code is None:
                     continue
                 running.remove(each)
+                seconds = each.before + each.work.seconds
                 workers.release(each.work)
-                seconds = each.before + time.monotonic() - each.started
+                if code and not keep_going():  # whoever stops this told the job as well; it saved, and goes on later
+                    continue
                 if code not in (0, BAD_INPUT, CANCELLED) and each.number <= retries:
                     again.append((each.job, each.number + 1, seconds))
                 else:

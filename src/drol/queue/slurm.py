@@ -5,6 +5,7 @@ preempted, lost its node or reached its time limit is started again, and its run
 ended is in a file beside the script of its array, because not every cluster keeps accounts.
 """
 
+import contextlib
 import json
 import shlex
 import shutil
@@ -101,6 +102,11 @@ def code_file(folder: Path, number: int) -> Path:
     return folder / f"{number}.code"
 
 
+def seconds_file(folder: Path, number: int) -> Path:
+    """Return where a task writes, in a line each time that it ends or is taken away, how long it ran."""
+    return folder / f"{number}.seconds"
+
+
 def script_of(folder: Path, jobs: Sequence[Job], cores: int) -> str:
     """Return the script of an array; `exec`, because SLURM signals the process that it started and no other."""
     about = "# Each task does one run; it may be started again at any time."
@@ -129,8 +135,17 @@ class SlurmWork:
     def __init__(self, job: Job, workers: "SlurmWorkers"):
         self.job, self.workers, self.cores = job, workers, workers.cores
         self.task: Task | None = None  # none yet: it goes into the next array
-        self.losses = 0
+        self.losses, self.spent = 0, 0.0
         self.missing_since: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        if self.task is None:
+            return self.spent
+        try:
+            return self.spent + sum(map(float, seconds_file(self.task.folder, self.task.number).read_text().split()))
+        except (OSError, ValueError):
+            return self.spent
 
     def poll(self) -> int | None:
         """Return the exit code of the job; hand one that SLURM took away in again."""
@@ -151,6 +166,7 @@ class SlurmWork:
             return None  # its file may be late, and what was preempted is shown so for a moment before it waits again
         if state in (None, "COMPLETED", "FAILED") and not (self.task.folder / f"{self.task.number}.out").exists():
             return self.refuse(self.task)
+        self.spent = self.seconds
         self.task, self.missing_since, self.losses = None, None, self.losses + 1
         if self.losses > LOSSES:
             return LOST
@@ -188,6 +204,7 @@ class SlurmWorkers:
         self.waiting: list[SlurmWork] = []  # for the next array
         self.states: dict[str, str] = {}
         self.found: dict[str, Task] | None = None  # that another process handed in; nobody has looked yet
+        self.accepted = False  # an array: what SLURM refuses from now on, it may take later
 
     def has_room(self) -> bool:
         return len(self.works) < self.most
@@ -226,8 +243,9 @@ class SlurmWorkers:
         self.works.remove(work)
 
     def pause(self) -> None:
-        while self.waiting:
-            self.submit(self.waiting[:MOST_TASKS])
+        with contextlib.suppress(*((InputError,) if self.accepted else ())):
+            while self.waiting:
+                self.submit(self.waiting[:MOST_TASKS])
         time.sleep(POLL_SECONDS)
         self.look()
 
@@ -248,6 +266,7 @@ class SlurmWorkers:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         write_whole(folder / "array.json", json.dumps({"array": array, "jobs": [encoded(job) for job in jobs]}))
+        self.accepted = True
         for number, work in enumerate(works):
             work.task = Task(folder, number, array)
             self.states[work.task.name] = "PENDING"

@@ -8,13 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import FrameType
 
 from drol.errors import InputError
 from drol.queue.node import do_job
-from drol.queue.slurm import code_file, decoded
-from drol.storage import write_whole
+from drol.queue.slurm import code_file, decoded, seconds_file
+from drol.storage import append_whole, write_whole
 
 
 def main(folder: Path, cores: int, text: str) -> int:
@@ -26,18 +27,19 @@ def main(folder: Path, cores: int, text: str) -> int:
 
     for number in (signal.SIGTERM, signal.SIGUSR1):
         signal.signal(number, note)
-    job = decoded(text)
+    job, began, task = decoded(text), time.monotonic(), int(os.environ["SLURM_ARRAY_TASK_ID"])
     print(f"{job.name} on {os.uname().nodename}; what it prints is in {job.log}", flush=True)
     try:
         code = do_job(job, cores, lambda: bool(noted))
     except InputError as error:
         print(f"drol: error: {error}", flush=True)
         code = 2
+    append_whole(seconds_file(folder, task), f"{time.monotonic() - began:.1f}\n")
     if noted:
         if signal.SIGTERM not in noted:
             subprocess.run(["scontrol", "requeue", os.environ["SLURM_JOB_ID"]], check=False)
         return 128 + noted[0]
-    write_whole(code_file(folder, int(os.environ["SLURM_ARRAY_TASK_ID"])), str(code))
+    write_whole(code_file(folder, task), str(code))
     return code if 0 <= code < 256 else 1
 
 

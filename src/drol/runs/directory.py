@@ -109,12 +109,12 @@ class RunDirectory:
         Rows are read from the last one on until so many seeds are found: thousands of runs are asked for this.
         """
         path, found = self.path / EVALUATIONS, {}
-        for text in reversed(path.read_text().split("\n")[:-1] if path.is_file() else []):
+        for text in reversed(path.read_bytes().split(b"\n")[:-1] if path.is_file() else []):
             try:
                 row = json.loads(text)
                 if row["step"] == step:
                     found[row["seed"]] = row.get("score")
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise InputError(f"{path} has a line that is no evaluation ({error}); remove that line") from error
             if len(found) == seeds:
                 break

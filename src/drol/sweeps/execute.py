@@ -18,7 +18,7 @@ from drol.sweeps.asha import check_asha
 from drol.sweeps.failures import clear_failures, note_failure
 from drol.sweeps.metrics import check_metric
 from drol.sweeps.runs import SweptRun, promoted_runs, runs_of_choice, swept_runs
-from drol.sweeps.sweep import Sweep
+from drol.sweeps.sweep import RUNGS, Sweep
 from drol.tracking import check_tracker
 from drol.training.train import check_same_run
 
@@ -86,6 +86,8 @@ def do_what_is_due(
     runs = swept_runs(sweep)
     if sweep.search.kind == "asha" and promoted_runs(sweep, runs):  # they got so far before a kill, or in another sweep
         return True
+    if sweep.search.kind in RUNGS:
+        check_values(sweep, runs)
     due = [(each.run, each.state) for each in runs if not each.ended and not each.dropped]
     if not due or was_stopped(sweep):
         return False
@@ -108,6 +110,16 @@ def do_what_is_due(
     allow = allowance(sweep, runs)
     ended = execute_runs(due, sweep.root, executor, report, imports, allow, on_finished, go_on, track)
     return bool(ended) and go_on()  # nothing ended: the budget is spent
+
+
+def check_values(sweep: Sweep, runs: Iterable[SweptRun]) -> None:
+    """Refuse to drop choices where no run that reached a rung has what they are compared by."""
+    done = [each for each in runs if each.state.done]
+    if done and all(each.value is None for each in done):
+        raise InputError(
+            f"none of the {len(done)} runs that ended has a finite {sweep.search.metric}, which is compared; "
+            "choose another search.metric (figures of validation/ need data with a validation part)"
+        )
 
 
 def goes_on(sweep: Sweep) -> bool:

@@ -41,7 +41,7 @@ def read_sweep(path: Path | str) -> Sweep:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read the sweep {path} ({error.strerror}); `drol sweep new` writes one") from error
-    except ValueError as error:  # a repeated key is one of these
+    except (ValueError, RecursionError) as error:  # a repeated key is one of these, brackets without end another
         raise InputError(f"the sweep {path} is not TOML ({error})") from error
     try:
         return sweep_from(values)
@@ -124,7 +124,11 @@ def read_parameter(name: str, value: Any) -> Parameter:
 
 def range_values(what: str, low: float, high: float, step: float) -> Iterable[float]:
     """Return the numbers of a range, both ends included; without the noise of adding up fractions."""
-    if not step > 0 or not (high - low) / step < MOST_VALUES:
+    try:
+        fits = step > 0 and (high - low) / step < MOST_VALUES
+    except OverflowError:  # a number of hundreds of digits
+        fits = False
+    if not fits:
         raise InputError(
             f"step of {what} is {step}; it must be above 0, and so that there are at most {MOST_VALUES:,} values"
         )

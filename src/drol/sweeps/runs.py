@@ -171,6 +171,8 @@ def look_at(
         value = sum(state.scores) / len(state.scores) if state.scores else None
     elif state.done:
         value = metric_at(sweep.root / run.name, sweep.search.metric, run.steps)
+    if value is not None and not math.isfinite(value):  # it cannot be ranked
+        value = None
     failure = None if state.done or state.running else failures.get(run.name)
     return SweptRun(run, state, choice, whole, rung, False, failure, value, run.steps)
 

@@ -113,7 +113,8 @@ def sweep_status(sweep: Sweep) -> SweepStatus:
 
 def time_left(root: Path, each: SweptRun, step: int, timings: Iterable[Timing]) -> float | None:
     """Return the seconds that a run still takes, by runs like it that ended; else by when it saved its policies."""
-    own = [timing for timing in timings if (timing.task, timing.method) == (each.run.task, each.run.method)]
+    like = (each.run.task, each.run.method)
+    own = [timing for timing in timings if (timing.task, timing.method) == like and not timing.failed]
     if own:
         return (each.run.steps - step) * statistics.median(timing.seconds / timing.updates for timing in own)
     seconds = RunDirectory(root / each.run.name).seconds_per_update()

@@ -33,6 +33,10 @@ class Mirror(Protocol):
 
     def write(self, step: int, values: dict[str, float]) -> None: ...
 
+    def flush(self) -> None:
+        """Let what was written be where a kill does not reach it."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -76,6 +80,7 @@ class Follower:
         for step, values in rows:
             mirror.write(step, values)
         if rows:
+            mirror.flush()
             self.save()
 
 

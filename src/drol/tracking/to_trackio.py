@@ -27,6 +27,9 @@ class Trackio:
     def write(self, step: int, values: dict[str, float]) -> None:
         self.trackio.log(values, step=step)
 
+    def flush(self) -> None:
+        """Do nothing: its database has a writer of its own, which has no such call."""
+
     def close(self) -> None:
         self.trackio.finish()
 

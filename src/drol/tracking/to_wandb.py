@@ -34,6 +34,9 @@ class WeightsAndBiases:
     def write(self, step: int, values: dict[str, float]) -> None:
         self.run.log({"step": step, **values})
 
+    def flush(self) -> None:
+        """Do nothing: another process of wandb has the rows already."""
+
     def close(self) -> None:
         self.run.finish()
 

@@ -1,12 +1,15 @@
 """Requests to stop, honoured between two chunks of updates."""
 
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
 from drol.evaluation.worker import STOP_SIGNALS
+
+REPEATED_SECONDS = 10.0  # in which SIGTERM counts once: a service manager, and the queue that it stops, both send it
 
 
 @dataclass
@@ -27,15 +30,19 @@ class StopRequest:
 def stop_requests() -> Iterator[StopRequest]:
     """Turn Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 into a request that is honoured after the chunk.
 
-    A second one ends at once. SIGHUP stays ignored where `nohup` asked for that.
+    A second one ends at once, but SIGTERM after SIGTERM only after some seconds. SIGHUP stays ignored where `nohup`
+    asked for that.
     """
     request = StopRequest()
-    previous = {}
+    previous, came = {}, 0.0
 
     def note(number: int, _: FrameType | None) -> None:
+        nonlocal came
         if request.signal is not None:
+            if number == request.signal == signal.SIGTERM and time.monotonic() - came < REPEATED_SECONDS:
+                return
             raise KeyboardInterrupt(number)
-        request.signal = number
+        request.signal, came = number, time.monotonic()
         request.answer()
 
     try:

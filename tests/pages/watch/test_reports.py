@@ -8,6 +8,7 @@ from watched_runs import write_rows, write_settings
 from drol.pages.watch import reports
 from drol.pages.watch.reports import ReportMaker
 from drol.pages.watch.watcher import Watcher
+from drol.runs.rows import EvaluationRow
 
 
 @pytest.fixture
@@ -55,6 +56,14 @@ def test_a_run_that_nobody_looks_at_any_more_is_left_alone(tmp_path):
     watcher.details([watcher.list_runs(0)["runs"][0]["id"]], 0)
     assert watcher.followed(60) == [(tmp_path / "a", 100)]
     assert watcher.followed(0) == []
+
+
+def test_a_run_that_is_judged_by_data_alone_is_followed_too(tmp_path):
+    run = write_settings(tmp_path / "a")
+    run.log_evaluation(EvaluationRow(50, 0, None, (), offline={"single_sample_error": 1.0}))
+    watcher = Watcher(tmp_path)
+    watcher.details([watcher.list_runs(0)["runs"][0]["id"]], 0)
+    assert watcher.followed(60) == [(tmp_path / "a", 50)]
 
 
 def test_closing_ends_the_process_that_draws(tmp_path, monkeypatch):

@@ -70,6 +70,24 @@ def test_a_run_that_goes_back_to_a_checkpoint_loses_its_later_rows(tmp_path):
     assert (run["step"], run["values"]) == (100, [10.0])
 
 
+def test_a_run_that_begins_anew_has_no_time_left_of_before(tmp_path, monkeypatch):
+    directory = write_settings(tmp_path / "a")
+    seen = Watcher(tmp_path)
+    monkeypatch.setattr("drol.pages.watch.watcher.LOOK_SECONDS", 0.0)
+    with exclusive(directory.path / LOCK, "busy"):
+        write_rows(directory, [100])
+        seen.list_runs(0)
+        (run,) = seen.runs.values()
+        run.marks[0] = (run.marks[0][0] - 10, 100)
+        for name in ("metrics.jsonl", "evaluations.jsonl"):
+            (directory.path / name).unlink()  # it was killed before its first checkpoint
+        seen.list_runs(0)
+        write_rows(directory, [100])
+        (shown,) = seen.list_runs(0)["runs"]
+    assert shown["step"] == 100
+    assert shown["left"] is None
+
+
 def test_the_state_of_a_run_is_what_its_folder_says(tmp_path):
     directory = write_settings(tmp_path / "a")
     seen = Watcher(tmp_path)

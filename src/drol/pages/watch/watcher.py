@@ -131,7 +131,7 @@ class Watcher:
             now = time.monotonic()
             self.asked = {name: at for name, at in self.asked.items() if now - at < seconds and name in self.runs}
             runs = [self.runs[name] for name in self.asked]
-            return [(run.folder, max(map(max, run.scores.values()))) for run in runs if run.scores]
+            return [(run.folder, run.evaluated) for run in runs if run.evaluated >= 0]
 
     def file(self, run_name: str, folder: str, name: str) -> Path | None:
         """Return a page, figure or video of a run; None for what is no regular file of those that we make."""
