@@ -117,7 +117,8 @@ class Budget:
 
     Args:
         updates: Updates of all seeds of all runs.
-        core_hours: Hours that runs may take, each times the cores that it has; none starts when they are spent.
+        core_hours: Hours that runs may take, failed ones included, each times its cores; none starts when they are
+            spent. What a stop cut off is not counted.
     """
 
     updates: int | None = None
