@@ -47,7 +47,9 @@ def test_the_critic_never_asks_the_actor():
 
 def test_routing_is_that_of_drol():
     algorithm, state, batch, draws = made()
-    winner = algorithm.route(state.actor.network, batch, draws.latent)
+    winner, spread = algorithm.route(state.actor.network, batch, draws.latent)
+    candidates = np.clip(state.actor.network.candidates(batch.observation, draws.latent), -1, 1)
+    np.testing.assert_allclose(spread, candidates.var(1, ddof=1).mean(), rtol=1e-5)
     np.testing.assert_array_equal(winner, DROL(**SMALL).route(state.actor.network, batch, draws.latent))
 
 
@@ -68,7 +70,7 @@ def test_worth_is_one_in_the_mean_grows_with_advantage_and_knows_no_unit_of_rewa
 
 def test_only_the_winner_learns_and_an_action_outside_the_box_feels_its_way_back():
     algorithm, state, batch, draws = made(q_weight=0.0)
-    winner = algorithm.route(state.actor.network, batch, draws.latent)
+    winner, _ = algorithm.route(state.actor.network, batch, draws.latent)
     worth, scale = jnp.ones(16), jnp.asarray(1.0)
     loss, _ = algorithm.actor_loss(state.actor.network, state.critic.network, batch, winner, worth, scale)
     output = state.actor.network(batch.observation, winner)

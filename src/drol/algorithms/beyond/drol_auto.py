@@ -4,9 +4,12 @@
     L_Q = sum_j (Q_j(s, a) - r - gamma m V(s'))^2                                             (parts.summed_critic_loss)
     A   = min_j Q_j(s, a) - V(s),  S = E|A|,  u = exp(A / (T S)) between e^-10 and e^4, over its mean        (worth)
     z_k ~ Unif(ball of radius sqrt(d_a)),  k* = argmin_k |clip f(s, z_k) - a|^2                              (route)
-    L_actor = u |f(s, z_k*) - a|^2 / d_a  -  q_weight min_j Q_j(s, clip f(s, z_k*)) / S                 (actor_loss)
+    v   = variance of the K candidates of a state, mean over dimensions and states                           (route)
+    L_actor = u |f(s, z_k*) - a|^2 / (d_a v)  -  q_weight min_j Q_j(s, clip f(s, z_k*)) / S             (actor_loss)
 
-Advantages are measured by their own mean magnitude, so nothing depends on the size of rewards or the length of a task.
+Advantages are measured by their own mean magnitude and distances by the spread of the candidates, so nothing depends on
+the size of rewards, the length of a task or how much the actions of a state differ. Candidates that follow Q to one
+place have less spread, so that cloning grows and holds them.
 The policy acts with the average of the actor's weights. docs/beyond.md says what is known of it, and what is not yet.
 """
 
@@ -35,6 +38,7 @@ from drol.networks.sampler import Sampler, latent_sampler
 from drol.types import Metrics, Spec, Transition
 
 LOWEST_LOG, HIGHEST_LOG = -10.0, 4.0  # of the weight of a data action before it is divided by its mean
+SMALLEST_SPREAD = 1e-4  # actions lie between -1 and 1; nearer than a hundredth of that is called the same
 
 
 class Policy(eqx.Module):
@@ -64,12 +68,14 @@ class DROLAuto(Algorithm):
     temperature: float = hyperparameter(
         0.3, "T, how sharply better actions are preferred, in units of the mean advantage", minimum=1e-6
     )
-    q_weight: float = hyperparameter(0.02, "weight of Q for the winner, in units of the mean advantage", minimum=0)
+    q_weight: float = hyperparameter(
+        0.1, "weight of Q for the winner, in units of the mean advantage and of the candidates' variance", minimum=0
+    )
     expectile: float = hyperparameter(0.9, "kappa, which expectile of Q the value is", minimum=0, maximum=1)
     average_rate: float = hyperparameter(
         0.002, "how fast the averaged actor, which acts, follows the trained one", minimum=0, maximum=1
     )
-    num_candidates: int = hyperparameter(16, "K, candidates drawn for each state", minimum=1, maximum=65536)
+    num_candidates: int = hyperparameter(16, "K, candidates drawn for each state", minimum=2, maximum=65536)
     discount: float = hyperparameter(0.995, "gamma, discount of the Bellman target", minimum=0, maximum=1)
     target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0, maximum=1)
     learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0, maximum=1)
@@ -109,26 +115,30 @@ class DROLAuto(Algorithm):
         """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
         actor_before, critic_before, value_before = state.actor.network, state.critic.network, state.value.network
         target = batch.reward + self.discount * batch.continues * value_before(batch.next_observation)  # [batch]
-        winner = self.route(actor_before, batch, draws.latent)
+        winner, spread = self.route(actor_before, batch, draws.latent)
         worth, scale = self.worth(critic_before, value_before, batch)
         value, value_metrics = descend(
             state.value, self.learning_rate, expectile_loss, state.target_critic, batch, self.expectile
         )
         critic, critic_metrics = descend(state.critic, self.learning_rate, summed_critic_loss, batch, target)
         actor, actor_metrics = descend(
-            state.actor, self.learning_rate, self.actor_loss, critic_before, batch, winner, worth, scale
+            state.actor, self.learning_rate, self.actor_loss, critic_before, batch, winner, worth / spread, scale
         )
         target_critic = polyak(critic_before, state.target_critic, self.target_rate)
         average = polyak(actor.network, state.average, self.average_rate)
-        metrics = {"advantage_scale": scale, "effective_share": 1 / jnp.square(worth).mean()}
+        metrics = {"advantage_scale": scale, "effective_share": 1 / jnp.square(worth).mean(), "spread": spread}
         return State(actor, average, value, critic, target_critic), (
             value_metrics | critic_metrics | actor_metrics | metrics
         )
 
-    def route(self, actor: LatentActor, batch: Transition, latent: Array) -> Array:
-        """Return the latent of the candidate nearest to each data action; forward only, so K costs no gradient."""
+    def route(self, actor: LatentActor, batch: Transition, latent: Array) -> tuple[Array, Array]:
+        """Return the latent of the candidate nearest to each data action, and the variance of candidates.
+
+        Forward only, so K costs no gradient.
+        """
         candidates = clip(actor.candidates(batch.observation, latent))  # [batch, K, action]
-        return nearest_latent(candidates, latent, batch.action)
+        spread = jnp.maximum(candidates.var(1, ddof=1).mean(), SMALLEST_SPREAD)
+        return nearest_latent(candidates, latent, batch.action), spread
 
     def worth(self, critic: QEnsemble, value: ValueFunction, batch: Transition) -> tuple[Array, Array]:
         """Return the weight [batch] of each data action, 1 in the mean, and the mean magnitude of advantages."""
@@ -138,7 +148,7 @@ class DROLAuto(Algorithm):
         return weight / weight.mean(), scale
 
     def actor_loss(
-        self, actor: LatentActor, critic: QEnsemble, batch: Transition, winner: Array, worth: Array, scale: Array
+        self, actor: LatentActor, critic: QEnsemble, batch: Transition, winner: Array, weight: Array, scale: Array
     ) -> tuple[Array, Metrics]:
         """Return weighted behaviour cloning and Q for the winner alone.
 
@@ -147,7 +157,7 @@ class DROLAuto(Algorithm):
         output = actor(batch.observation, winner)  # [batch, action]
         error = jnp.square(output - batch.action).mean(-1)  # [batch]
         q = critic(batch.observation, clip(output)).min(0)  # [batch]
-        loss = (worth * error).mean() - self.q_weight * q.mean() / scale
+        loss = (weight * error).mean() - self.q_weight * q.mean() / scale
         return loss, {"actor_loss": loss, "routed_bc_loss": error.mean(), "actor_q": q.mean()}
 
     def diagnose(self, state: State, batch: Transition, key: Array) -> Metrics:
