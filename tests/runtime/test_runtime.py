@@ -113,7 +113,8 @@ def test_what_is_no_observation_is_refused(policy, observation, message):
     ("arguments", "message"),
     [
         ({"latent": [0.0, 0.0, 0.0]}, "latent has shape"),
-        ({"latent": [0.0, float("inf")]}, "latent has values that are not finite"),
+        ({"latent": [0.0, float("inf")]}, "latent has values that are NaN, infinite or too large"),
+        ({"latent": [1e300, 0.0]}, "latent has values that are NaN, infinite or too large"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": 1.5}, "seed is 1.5"),
         ({"out": np.zeros(3, np.float32)}, "out is float32"),
@@ -123,6 +124,22 @@ def test_what_is_no_observation_is_refused(policy, observation, message):
 def test_what_is_no_latent_seed_or_output_is_refused(policy, arguments, message):
     with pytest.raises(drol_runtime.InputError, match=message):
         policy.act(OBSERVATION, **arguments)
+
+
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@pytest.mark.parametrize("name", ["one", "several"])
+@pytest.mark.parametrize("huge", [[LARGEST] * 3, [LARGEST, -LARGEST, LARGEST], [[0.0] * 3, [LARGEST] * 3]])
+def test_an_action_that_is_not_finite_is_an_error_and_the_last_one_stays(folder, name, huge):
+    policy = drol_runtime.load(folder / name, seed=0)
+    policy.networks["actor"].kernels[0] *= 30  # as training makes them; those of the toy are too small to overflow
+    out = np.full((*np.shape(huge)[:-1], 2), 0.25, np.float32)
+    with pytest.raises(drol_runtime.InputError, match="the action is not finite: the observation or the latent is too"):
+        policy.act(huge, out=out)
+    assert (out == 0.25).all()
+    assert policy.outside == 0
+    assert np.isfinite(policy.act(OBSERVATION)).all()
 
 
 def test_observations_by_name(folder, tmp_path):
