@@ -238,8 +238,8 @@ def check_finite(values: Array, what: str) -> None:
 
 
 def is_finite(values: Array) -> bool:
-    """Return whether all numbers are finite: so is their sum then, unless they are huge."""
-    return math.isfinite(np.add.reduce(values, None)) or bool(np.isfinite(values).all())
+    """Return whether all numbers are finite: so is the sum of their squares then, unless they are huge."""
+    return math.isfinite(np.vdot(values, values)) or bool(np.isfinite(values).all())
 
 
 class Workspace:
