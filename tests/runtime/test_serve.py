@@ -3,6 +3,7 @@
 import http.client
 import json
 import threading
+import time
 
 import drol_runtime
 import numpy as np
@@ -63,37 +64,72 @@ def test_answers_are_those_of_the_policy(start, folder):
     assert (described["algorithm"], described["observation"]["size"]) == ("drol", 3)
 
 
-def test_requests_that_come_together_are_answered_together(start, folder):
-    server, tests = start(), drol_runtime.read_bundle(folder).tests()
-    inner, entered = server.batcher.policy.act, threading.Event()
-    go = threading.Event()
+def ask_together(server, bodies):
+    """The statuses and answers to requests of which all but the first wait while that is answered."""
+    inner, entered, go, found = server.batcher.policy.act, threading.Event(), threading.Event(), {}
 
     def slow(*arguments, **named):
         entered.set()
         go.wait(20)
         return inner(*arguments, **named)
 
-    server.batcher.policy.act = slow
-    found = {}
-
     def client(number):
-        body = {"observation": tests["observation"][number].tolist(), "latent": tests["latent"][number].tolist()}
-        found[number] = ask(server, body=body)[1]["action"]
+        found[number] = ask(server, body=bodies[number])
 
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(9)]
+    server.batcher.policy.act = slow
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(len(bodies))]
     threads[0].start()
     entered.wait(20)
     for thread in threads[1:]:
         thread.start()
-    while server.batcher.waiting.qsize() < 8:
-        pass
+    while server.batcher.waiting.qsize() + len(found) < len(bodies) - 1:
+        time.sleep(0.001)
     go.set()
     for thread in threads:
         thread.join()
-    np.testing.assert_allclose([found[number] for number in range(9)], tests["action"][:9], atol=1e-5)
+    return [found[number] for number in range(len(bodies))]
+
+
+def test_requests_that_come_together_are_answered_together(start, folder):
+    server, tests = start(), drol_runtime.read_bundle(folder).tests()
+    bodies = [
+        {"observation": tests["observation"][number].tolist(), "latent": tests["latent"][number].tolist()}
+        for number in range(9)
+    ]
+    found = ask_together(server, bodies)
+    np.testing.assert_allclose([answer["action"] for _, answer in found], tests["action"][:9], atol=1e-5)
     assert ask(server, "/status")[1] | {"outside": 0} == {
         "requests": 9, "observations": 9, "batches": 2, "largest_batch": 8, "refused": 0, "outside": 0,
     }  # fmt: skip
+
+
+GOOD = {"observation": [0.0, 0.0, 0.0]}
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ({"observation": [float("nan"), 0.0, 0.0]}, "observation has values that are NaN"),
+        ({"observation": [1e300, 0.0, 0.0]}, "observation has values that are NaN"),
+        ({"observation": [0.0, 0.0, 0.0], "latent": [[1e300, 0.0]] * 2}, "latent has values that are NaN"),
+        ({"observation": [[0.0, 0.0, 0.0], [LARGEST, LARGEST, LARGEST]]}, "the action is not finite"),
+    ],
+)
+def test_what_one_client_sends_does_not_harm_those_who_ask_with_it(start, bad, words):
+    server = start()
+    server.batcher.policy.networks["actor"].kernels[0] *= 30  # so that large observations overflow
+    found = ask_together(server, [GOOD, GOOD, bad, GOOD])
+    assert [status for status, _ in found] == [200, 200, 400, 200]
+    assert words in found[2][1]["error"]
+    status = server.batcher.status()
+    assert (status["requests"], status["observations"]) == (3, 3)
+
+
+def test_rows_that_fill_up_a_batch_are_not_counted_as_outside(start):
+    server = start()
+    assert ask(server, body={"observation": [[99.0, 0.0, 0.0]] * 5})[0] == 200
+    assert server.batcher.status()["outside"] == 5
 
 
 def test_when_too_many_wait_the_next_is_told_to_come_back(start, monkeypatch):

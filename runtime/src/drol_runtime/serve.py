@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from drol_runtime.bundle import InputError
-from drol_runtime.policy import Policy, load
+from drol_runtime.policy import Policy, check_finite, load
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LARGEST_BODY = 1 << 20  # bytes
@@ -60,7 +60,9 @@ class Batcher:
     def act(self, observation: Any, seed: int | None, latent: Any) -> Any:
         """Return the action for an observation, or for each of a batch."""
         values = self.policy.check_observation(observation)
-        rows = np.atleast_2d(values)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = np.atleast_2d(values).astype(np.float32)
+            check_finite(rows, "observation")  # here, where it is this client's affair alone
         if len(rows) > LARGEST_BATCH:
             raise InputError(f"{len(rows)} observations at once; at most {LARGEST_BATCH} are answered together")
         request = Request(rows, self.policy.latents(len(rows), seed, latent))
@@ -93,18 +95,15 @@ class Batcher:
             self.answer(batch, rows)
 
     def answer(self, batch: list[Request], rows: int) -> None:
-        size = 1 << (rows - 1).bit_length()  # few sizes, so that buffers are used again
-        observation = np.zeros((size, self.policy.observation_size))
-        latent = np.zeros((size, self.policy.best_of, self.policy.action_size), np.float32)
-        observation[:] = batch[0].observation[0]
-        observation[:rows] = np.concatenate([request.observation for request in batch])
-        latent[:rows] = np.concatenate([request.latent for request in batch])
         try:
-            actions = self.policy.act(observation, latent=latent)
-        except Exception as error:  # whatever happens to one batch, the next one is answered
-            for request in batch:
-                request.error = error
-                request.done.set()
+            actions = self.act_together(batch, rows)
+        except Exception as error:  # whatever happens to one request, the others are answered
+            if len(batch) > 1:
+                for request in batch:
+                    self.answer([request], len(request.observation))
+            else:
+                batch[0].error = error
+                batch[0].done.set()
             return
         self.requests += len(batch)
         self.rows += rows
@@ -115,6 +114,16 @@ class Batcher:
             request.action = actions[place : place + len(request.observation)]
             place += len(request.observation)
             request.done.set()
+
+    def act_together(self, batch: list[Request], rows: int) -> Any:
+        """Return the actions for all observations of a batch; rows that fill it up are not counted as outside."""
+        size = 1 << (rows - 1).bit_length()  # few sizes, so that buffers are used again
+        observation = np.empty((size, self.policy.observation_size), np.float32)
+        latent = np.zeros((size, self.policy.best_of, self.policy.action_size), np.float32)
+        observation[rows:] = self.policy.low  # in the range of the data
+        observation[:rows] = np.concatenate([request.observation for request in batch])
+        latent[:rows] = np.concatenate([request.latent for request in batch])
+        return self.policy.act(observation, latent=latent)
 
     def status(self) -> dict[str, int]:
         return {
