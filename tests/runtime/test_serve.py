@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import socket
+import struct
 import threading
 import time
 
@@ -192,6 +194,48 @@ def test_a_body_that_is_too_large_is_not_read(start):
     assert ask(server, "/status")[0] == 200
 
 
+def converse(server, sent):
+    """All that the server answers to these bytes until it closes the connection."""
+    with socket.create_connection(server.server_address, timeout=20) as connection:
+        connection.sendall(sent)
+        return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Content-Length: \u00b2", "Content-Length: " + "9" * 5000, "Content-Length: 2\r\nTransfer-Encoding: chunked"],
+    ids=["superscript", "digits", "chunked"],
+)
+def test_a_length_that_is_none_is_answered(start, header, capsys):
+    answer = converse(start(), f"POST /act HTTP/1.1\r\nHost: localhost\r\n{header}\r\n\r\n".encode("latin-1"))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"must say its length" in answer
+    assert capsys.readouterr().err == ""
+
+
+def test_a_client_that_goes_away_within_a_body_leaves_no_trace(start, capsys):
+    server, handled = start(), threading.Event()
+    inner = server.handle_error
+    server.handle_error = lambda *arguments: (inner(*arguments), handled.set())
+    connection = socket.create_connection(server.server_address, timeout=20)
+    connection.sendall(b"POST /act HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close by a reset
+    connection.close()
+    assert handled.wait(20)
+    assert capsys.readouterr().err == ""
+    assert ask(server, body=GOOD)[0] == 200
+
+
+@pytest.mark.parametrize("first", ["POST /other", "GET /status", "GET /other"])
+@pytest.mark.parametrize("header", ["Content-Length: {}", "Transfer-Encoding: chunked"])
+def test_a_body_that_is_not_read_does_not_become_a_request(start, first, header):
+    body = "GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    sent = f"{first} HTTP/1.1\r\nHost: localhost\r\n{header.format(len(body))}\r\n\r\n{body}"
+    answer = converse(start(), sent.encode())
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b"Connection: close" in answer
+
+
 def test_other_paths_and_foreign_hosts_are_refused(start):
     server = start()
     assert ask(server, "/../../etc/passwd")[0] == 404
@@ -208,6 +252,12 @@ def test_other_machines_need_a_token(start, folder):
     assert ask(server, body=body, Authorization="Bearer wrong")[0] == 401
     assert ask(server, body=body, Authorization="Bearer secret")[0] == 200
     assert ask(server, body=body, Authorization="Bearer secret", Host="192.168.1.5:8765")[0] == 200
+
+
+@pytest.mark.parametrize("port", [-1, 65536, 99999])
+def test_a_port_that_there_is_not_is_one_line(folder, port):
+    with pytest.raises(drol_runtime.InputError, match=f"--port is {port}; it must be from 0 to 65535"):
+        serve.Server(drol_runtime.load(folder), port=port)
 
 
 def test_a_port_that_is_taken_is_one_line(start, folder):

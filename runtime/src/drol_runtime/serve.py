@@ -15,6 +15,7 @@ import hmac
 import json
 import os
 import queue
+import re
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -142,6 +143,8 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
+        if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
+            self.close_connection = True  # a body that is not read must not become the next request
         if not self.admitted():
             return
         if self.path == "/":
@@ -156,7 +159,7 @@ class Handler(BaseHTTPRequestHandler):
         if not self.admitted():
             return
         if self.path != "/act":
-            self.reply(404, {"error": "there is only /act to POST"})
+            self.refuse(404, "there is only /act to POST")
             return
         try:
             asked = self.read_body()
@@ -187,7 +190,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def read_body(self) -> dict[str, Any]:
         length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > LARGEST_BODY:
+        plain = re.fullmatch("[0-9]{1,9}", length) and "Transfer-Encoding" not in self.headers
+        if not plain or int(length) > LARGEST_BODY:
             self.close_connection = True
             raise InputError(f"the request must say its length, at most {LARGEST_BODY:,} bytes")
         try:
@@ -225,6 +229,8 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, policy: Policy, host: str = "127.0.0.1", port: int = 8765, token: str | None = None):
+        if not 0 <= port < 2**16:
+            raise InputError(f"--port is {port}; it must be from 0 to 65535")
         if host not in LOOPBACK and not token:
             raise InputError(f"{host} can be reached from other machines; give a token (${TOKEN_VARIABLE})")
         self.token = token
@@ -237,6 +243,11 @@ class Server(ThreadingHTTPServer):
     @property
     def address(self) -> str:
         return f"http://{self.server_address[0]}:{self.server_address[1]}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that went away."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
 
 
 def main(arguments: list[str] | None = None) -> int:
