@@ -60,7 +60,7 @@ class Policy:
         self.mean, self.deviation = (bundle.weights[f"observation/{name}"] for name in ("mean", "deviation"))
         self.low, self.high = (np.asarray(observation[name], np.float32) for name in ("low", "high"))
         low, high = (np.asarray(action[name], np.float64) for name in ("low", "high"))
-        self.centre, self.half = (low + high) / 2, np.where(high > low, (high - low) / 2, 1.0)
+        self.centre, self.half = (low + high) / 2, (high - low) / 2
         self.seeds = np.random.SeedSequence(seed)
         self.lock, self.local = threading.Lock(), threading.local()
 

@@ -114,7 +114,7 @@ def make_example(run: Run, policy: Policy, best_of: int) -> Example:
 
 
 def difference(policy: Policy, example: Example, act: Any) -> float:
-    """Return how far actions are from those of the trained policy, in units of half the width of the box."""
+    """Return how far actions are from those of the trained policy, in units of half the width of the box, if any."""
     found = np.asarray(act(example.observation, latent=example.latent), np.float64)
-    half = 1.0 if policy.action_box is None else policy.action_box.half
-    return float((np.abs(found - example.action) / half).max())
+    unit = 1.0 if policy.action_box is None else policy.action_box.unit
+    return float((np.abs(found - example.action) / unit).max())
