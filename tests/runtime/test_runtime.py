@@ -230,6 +230,7 @@ FORGERIES = {
     "the same name twice": lambda found: found["observation"].update(names=["x", "x", "y"]),
     "best of many without critics": lambda found: found["sampler"].update(best_of=5),
     "best of a billion": lambda found: found["sampler"].update(best_of=10**9),
+    "a whole number of 400 digits": lambda found: found["action"].update(high=[10**400, 1]),
     "no steps": lambda found: found["sampler"].update(steps=[]),
     "a step that is code": lambda found: found["sampler"]["steps"].append("__import__('os')"),
     "an unknown network": lambda found: found["sampler"]["steps"][0].update(network="critics"),
@@ -249,6 +250,14 @@ def test_a_forged_bundle_is_refused_in_one_line(name, folder, tmp_path):
     with pytest.raises(drol_runtime.InputError) as caught:
         drol_runtime.load(tmp_path / "forged")
     assert "\n" not in str(caught.value)
+
+
+def test_lists_of_any_depth_are_refused_in_one_line(tmp_path):
+    limit = sys.getrecursionlimit()
+    for depth in (*range(limit - 250, limit), 10 * limit, 100 * limit):
+        (tmp_path / "bundle.json").write_text(f'{{"format": 1, "x": {"[" * depth}{"]" * depth}}}')
+        with pytest.raises(drol_runtime.InputError, match=r"cannot be read|describe a policy|its checksum"):
+            drol_runtime.load(tmp_path)
 
 
 def forge_weights(path, change):
