@@ -134,6 +134,8 @@ def test_what_cannot_be_exported_is_refused_in_one_line(tmp_path):
     (tmp_path / "mine" / "thesis.txt").write_text("all of it")
     with pytest.raises(InputError, match="is there and is no bundle"):
         export_policy(run, tmp_path / "mine", replace=True)
+    with pytest.raises(InputError, match="/ is the root of the file system; name a new folder"):
+        export_policy(run, "/")
     with pytest.raises(InputError, match="no policy of step 5"):
         export_policy(run, tmp_path / "other", step=5)
     with pytest.raises(InputError, match="densest is 2; only a policy that acts with densest 0"):
