@@ -32,6 +32,15 @@ def test_export_says_how_far_each_output_is_from_the_policy(run, tmp_path, capsy
     assert main(["export", str(run), "--out", str(out), "--replace"]) == 0
 
 
+def test_the_folder_that_one_is_in_can_be_written(run, tmp_path, capsys, monkeypatch):
+    (tmp_path / "bundle").mkdir()
+    monkeypatch.chdir(tmp_path / "bundle")
+    assert main(["export", str(run), "--out", "."]) == 0
+    assert capsys.readouterr().out.endswith("wrote .\n")
+    assert (tmp_path / "bundle" / "bundle.json").is_file()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bundle", "run"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

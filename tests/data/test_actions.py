@@ -22,7 +22,8 @@ def test_the_corners_are_one_and_the_way_back_is_the_same(low, width):
 def test_a_dimension_without_width_becomes_zero():
     box = ActionBox((2.0,), (2.0,))
     assert box.to_unit(np.array([2.0])) == [0.0]
-    assert box.from_unit(np.array([0.0])) == [2.0]
+    for unit in (-1.0, 0.0, 0.7):
+        assert box.from_unit(np.array([unit])) == [2.0]
 
 
 def test_one_number_stands_for_all_dimensions():

@@ -12,6 +12,7 @@ from drol.data.actions import ActionBox
 from drol.data.standardisation import Standardisation
 from drol.errors import InputError
 from drol.export import export as export_module
+from drol.export import onnx_file, stablehlo
 from drol.export.export import export_policy
 
 SMALL = {"hidden_sizes": (16, 12), "batch_size": 16}
@@ -62,6 +63,21 @@ def test_actions_are_in_the_units_of_the_data_and_observations_are_standardised(
     assert found[:, 0].min() >= -10
     assert found[:, 0].max() > 1
     assert robot.description["action"]["low"] == [-10.0, 0.0]
+
+
+def test_a_dimension_without_width_has_its_one_value_in_every_output(tmp_path):
+    run = made_run(tmp_path / "run")
+    boxed = dataclasses.replace(run.policy(), action_box=ActionBox((-10.0, 0.3), (30.0, 0.3)))
+    run.policy = lambda step=None, seed=None: boxed
+    exported = export_policy(run, tmp_path / "bundle", onnx=True, stablehlo_file=True)
+    assert max(exported.differences.values()) < 5e-6
+    tests = drol_runtime.read_bundle(exported.path).tests()
+    observation, latent = tests["observation"], tests["latent"]
+    outputs = [tests["action"], drol_runtime.load(exported.path).act(observation, seed=3)]
+    outputs += [module.load(exported.path)(observation, latent) for module in (onnx_file, stablehlo)]
+    for found in outputs:
+        assert (found[:, 1] == np.float32(0.3)).all()
+        assert (found[:, 0] != found[0, 0]).any()
 
 
 def test_the_bundle_says_what_it_is(tmp_path):
@@ -118,6 +134,8 @@ def test_what_cannot_be_exported_is_refused_in_one_line(tmp_path):
     (tmp_path / "mine" / "thesis.txt").write_text("all of it")
     with pytest.raises(InputError, match="is there and is no bundle"):
         export_policy(run, tmp_path / "mine", replace=True)
+    with pytest.raises(InputError, match="/ is the root of the file system; name a new folder"):
+        export_policy(run, "/")
     with pytest.raises(InputError, match="no policy of step 5"):
         export_policy(run, tmp_path / "other", step=5)
     with pytest.raises(InputError, match="densest is 2; only a policy that acts with densest 0"):

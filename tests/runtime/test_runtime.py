@@ -113,7 +113,8 @@ def test_what_is_no_observation_is_refused(policy, observation, message):
     ("arguments", "message"),
     [
         ({"latent": [0.0, 0.0, 0.0]}, "latent has shape"),
-        ({"latent": [0.0, float("inf")]}, "latent has values that are not finite"),
+        ({"latent": [0.0, float("inf")]}, "latent has values that are NaN, infinite or too large"),
+        ({"latent": [1e300, 0.0]}, "latent has values that are NaN, infinite or too large"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": 1.5}, "seed is 1.5"),
         ({"out": np.zeros(3, np.float32)}, "out is float32"),
@@ -123,6 +124,22 @@ def test_what_is_no_observation_is_refused(policy, observation, message):
 def test_what_is_no_latent_seed_or_output_is_refused(policy, arguments, message):
     with pytest.raises(drol_runtime.InputError, match=message):
         policy.act(OBSERVATION, **arguments)
+
+
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@pytest.mark.parametrize("name", ["one", "several"])
+@pytest.mark.parametrize("huge", [[LARGEST] * 3, [LARGEST, -LARGEST, LARGEST], [[0.0] * 3, [LARGEST] * 3]])
+def test_an_action_that_is_not_finite_is_an_error_and_the_last_one_stays(folder, name, huge):
+    policy = drol_runtime.load(folder / name, seed=0)
+    policy.networks["actor"].kernels[0] *= 30  # as training makes them; those of the toy are too small to overflow
+    out = np.full((*np.shape(huge)[:-1], 2), 0.25, np.float32)
+    with pytest.raises(drol_runtime.InputError, match="the action is not finite: the observation or the latent is too"):
+        policy.act(huge, out=out)
+    assert (out == 0.25).all()
+    assert policy.outside == 0
+    assert np.isfinite(policy.act(OBSERVATION)).all()
 
 
 def test_observations_by_name(folder, tmp_path):
@@ -213,6 +230,7 @@ FORGERIES = {
     "the same name twice": lambda found: found["observation"].update(names=["x", "x", "y"]),
     "best of many without critics": lambda found: found["sampler"].update(best_of=5),
     "best of a billion": lambda found: found["sampler"].update(best_of=10**9),
+    "a whole number of 400 digits": lambda found: found["action"].update(high=[10**400, 1]),
     "no steps": lambda found: found["sampler"].update(steps=[]),
     "a step that is code": lambda found: found["sampler"]["steps"].append("__import__('os')"),
     "an unknown network": lambda found: found["sampler"]["steps"][0].update(network="critics"),
@@ -232,6 +250,14 @@ def test_a_forged_bundle_is_refused_in_one_line(name, folder, tmp_path):
     with pytest.raises(drol_runtime.InputError) as caught:
         drol_runtime.load(tmp_path / "forged")
     assert "\n" not in str(caught.value)
+
+
+def test_lists_of_any_depth_are_refused_in_one_line(tmp_path):
+    limit = sys.getrecursionlimit()
+    for depth in (*range(limit - 250, limit), 10 * limit, 100 * limit):
+        (tmp_path / "bundle.json").write_text(f'{{"format": 1, "x": {"[" * depth}{"]" * depth}}}')
+        with pytest.raises(drol_runtime.InputError, match=r"cannot be read|describe a policy|its checksum"):
+            drol_runtime.load(tmp_path)
 
 
 def forge_weights(path, change):

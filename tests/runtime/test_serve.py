@@ -2,7 +2,10 @@
 
 import http.client
 import json
+import socket
+import struct
 import threading
+import time
 
 import drol_runtime
 import numpy as np
@@ -63,37 +66,72 @@ def test_answers_are_those_of_the_policy(start, folder):
     assert (described["algorithm"], described["observation"]["size"]) == ("drol", 3)
 
 
-def test_requests_that_come_together_are_answered_together(start, folder):
-    server, tests = start(), drol_runtime.read_bundle(folder).tests()
-    inner, entered = server.batcher.policy.act, threading.Event()
-    go = threading.Event()
+def ask_together(server, bodies):
+    """The statuses and answers to requests of which all but the first wait while that is answered."""
+    inner, entered, go, found = server.batcher.policy.act, threading.Event(), threading.Event(), {}
 
     def slow(*arguments, **named):
         entered.set()
         go.wait(20)
         return inner(*arguments, **named)
 
-    server.batcher.policy.act = slow
-    found = {}
-
     def client(number):
-        body = {"observation": tests["observation"][number].tolist(), "latent": tests["latent"][number].tolist()}
-        found[number] = ask(server, body=body)[1]["action"]
+        found[number] = ask(server, body=bodies[number])
 
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(9)]
+    server.batcher.policy.act = slow
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(len(bodies))]
     threads[0].start()
     entered.wait(20)
     for thread in threads[1:]:
         thread.start()
-    while server.batcher.waiting.qsize() < 8:
-        pass
+    while server.batcher.waiting.qsize() + len(found) < len(bodies) - 1:
+        time.sleep(0.001)
     go.set()
     for thread in threads:
         thread.join()
-    np.testing.assert_allclose([found[number] for number in range(9)], tests["action"][:9], atol=1e-5)
+    return [found[number] for number in range(len(bodies))]
+
+
+def test_requests_that_come_together_are_answered_together(start, folder):
+    server, tests = start(), drol_runtime.read_bundle(folder).tests()
+    bodies = [
+        {"observation": tests["observation"][number].tolist(), "latent": tests["latent"][number].tolist()}
+        for number in range(9)
+    ]
+    found = ask_together(server, bodies)
+    np.testing.assert_allclose([answer["action"] for _, answer in found], tests["action"][:9], atol=1e-5)
     assert ask(server, "/status")[1] | {"outside": 0} == {
         "requests": 9, "observations": 9, "batches": 2, "largest_batch": 8, "refused": 0, "outside": 0,
     }  # fmt: skip
+
+
+GOOD = {"observation": [0.0, 0.0, 0.0]}
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ({"observation": [float("nan"), 0.0, 0.0]}, "observation has values that are NaN"),
+        ({"observation": [1e300, 0.0, 0.0]}, "observation has values that are NaN"),
+        ({"observation": [0.0, 0.0, 0.0], "latent": [[1e300, 0.0]] * 2}, "latent has values that are NaN"),
+        ({"observation": [[0.0, 0.0, 0.0], [LARGEST, LARGEST, LARGEST]]}, "the action is not finite"),
+    ],
+)
+def test_what_one_client_sends_does_not_harm_those_who_ask_with_it(start, bad, words):
+    server = start()
+    server.batcher.policy.networks["actor"].kernels[0] *= 30  # so that large observations overflow
+    found = ask_together(server, [GOOD, GOOD, bad, GOOD])
+    assert [status for status, _ in found] == [200, 200, 400, 200]
+    assert words in found[2][1]["error"]
+    status = server.batcher.status()
+    assert (status["requests"], status["observations"]) == (3, 3)
+
+
+def test_rows_that_fill_up_a_batch_are_not_counted_as_outside(start):
+    server = start()
+    assert ask(server, body={"observation": [[99.0, 0.0, 0.0]] * 5})[0] == 200
+    assert server.batcher.status()["outside"] == 5
 
 
 def test_when_too_many_wait_the_next_is_told_to_come_back(start, monkeypatch):
@@ -156,6 +194,48 @@ def test_a_body_that_is_too_large_is_not_read(start):
     assert ask(server, "/status")[0] == 200
 
 
+def converse(server, sent):
+    """All that the server answers to these bytes until it closes the connection."""
+    with socket.create_connection(server.server_address, timeout=20) as connection:
+        connection.sendall(sent)
+        return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Content-Length: \u00b2", "Content-Length: " + "9" * 5000, "Content-Length: 2\r\nTransfer-Encoding: chunked"],
+    ids=["superscript", "digits", "chunked"],
+)
+def test_a_length_that_is_none_is_answered(start, header, capsys):
+    answer = converse(start(), f"POST /act HTTP/1.1\r\nHost: localhost\r\n{header}\r\n\r\n".encode("latin-1"))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"must say its length" in answer
+    assert capsys.readouterr().err == ""
+
+
+def test_a_client_that_goes_away_within_a_body_leaves_no_trace(start, capsys):
+    server, handled = start(), threading.Event()
+    inner = server.handle_error
+    server.handle_error = lambda *arguments: (inner(*arguments), handled.set())
+    connection = socket.create_connection(server.server_address, timeout=20)
+    connection.sendall(b"POST /act HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close by a reset
+    connection.close()
+    assert handled.wait(20)
+    assert capsys.readouterr().err == ""
+    assert ask(server, body=GOOD)[0] == 200
+
+
+@pytest.mark.parametrize("first", ["POST /other", "GET /status", "GET /other"])
+@pytest.mark.parametrize("header", ["Content-Length: {}", "Transfer-Encoding: chunked"])
+def test_a_body_that_is_not_read_does_not_become_a_request(start, first, header):
+    body = "GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    sent = f"{first} HTTP/1.1\r\nHost: localhost\r\n{header.format(len(body))}\r\n\r\n{body}"
+    answer = converse(start(), sent.encode())
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b"Connection: close" in answer
+
+
 def test_other_paths_and_foreign_hosts_are_refused(start):
     server = start()
     assert ask(server, "/../../etc/passwd")[0] == 404
@@ -172,6 +252,12 @@ def test_other_machines_need_a_token(start, folder):
     assert ask(server, body=body, Authorization="Bearer wrong")[0] == 401
     assert ask(server, body=body, Authorization="Bearer secret")[0] == 200
     assert ask(server, body=body, Authorization="Bearer secret", Host="192.168.1.5:8765")[0] == 200
+
+
+@pytest.mark.parametrize("port", [-1, 65536, 99999])
+def test_a_port_that_there_is_not_is_one_line(folder, port):
+    with pytest.raises(drol_runtime.InputError, match=f"--port is {port}; it must be from 0 to 65535"):
+        serve.Server(drol_runtime.load(folder), port=port)
 
 
 def test_a_port_that_is_taken_is_one_line(start, folder):

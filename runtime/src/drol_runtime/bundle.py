@@ -76,12 +76,14 @@ def read_description(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path} does not describe a policy; export it again")
     if found["format"] != FORMAT:
         raise InputError(f"{path} has format {found['format']}; this version reads {FORMAT}: install drol-runtime anew")
-    if found.get("sha256") != digest(found):
-        raise InputError(f"{path} does not match its checksum; export the policy again")
     try:
-        check_description(found)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        intact = found.get("sha256") == digest(found)
+        if intact:
+            check_description(found)
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"{path} does not describe a policy ({error!r}); export it again") from error
+    if not intact:
+        raise InputError(f"{path} does not match its checksum; export the policy again")
     return found
 
 

@@ -44,7 +44,7 @@ class Policy:
 
     Attributes:
         description: What the bundle says of the policy: names, units, ranges, the method and its settings.
-        outside: How many observations had a value outside the range of the data so far.
+        outside: How many observations that were acted on had a value outside the range of the data so far.
     """
 
     def __init__(self, bundle: Bundle, clamp: bool = False, seed: int | None = None):
@@ -60,7 +60,7 @@ class Policy:
         self.mean, self.deviation = (bundle.weights[f"observation/{name}"] for name in ("mean", "deviation"))
         self.low, self.high = (np.asarray(observation[name], np.float32) for name in ("low", "high"))
         low, high = (np.asarray(action[name], np.float64) for name in ("low", "high"))
-        self.centre, self.half = (low + high) / 2, np.where(high > low, (high - low) / 2, 1.0)
+        self.centre, self.half = (low + high) / 2, (high - low) / 2
         self.seeds = np.random.SeedSequence(seed)
         self.lock, self.local = threading.Lock(), threading.local()
 
@@ -79,17 +79,23 @@ class Policy:
         values = self.check_observation(observation)
         single = values.ndim == 1
         space = self.workspace(1 if single else len(values))
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is looked for in the end
             self.take_observation(values, space)
             self.take_latent(seed, latent, space)
             self.run(space)
-        action = space.action  # [rows, action], in [-1, 1]
-        np.multiply(action, self.half, out=space.scaled)
-        np.add(space.scaled, self.centre, out=space.scaled)
-        result = np.empty(action.shape[1:] if single else action.shape, np.float32) if out is None else out
-        if result.shape != (action.shape[1:] if single else action.shape) or result.dtype != np.float32:
+            np.multiply(space.action, self.half, out=space.scaled)  # [rows, action]; before it is in [-1, 1]
+            np.add(space.scaled, self.centre, out=space.result)
+            if not is_finite(space.result):
+                raise InputError(
+                    "the action is not finite: the observation or the latent is too large for the networks; "
+                    "give values as in the data"
+                )
+        action = space.result[0] if single else space.result
+        result = np.empty(action.shape, np.float32) if out is None else out
+        if result.shape != action.shape or result.dtype != np.float32:
             raise InputError(f"out is {result.dtype}{list(result.shape)}; it must be float32, as large as the action")
-        np.copyto(result, space.scaled[0] if single else space.scaled, casting="same_kind")
+        np.copyto(result, action)
+        self.count_outside(space)
         return result
 
     def check_observation(self, observation: Any) -> Array:
@@ -107,7 +113,8 @@ class Policy:
     def latents(self, rows: int, seed: int | None = None, latent: Any = None) -> Array:
         """Return the latents [rows, best_of, action] that `act` would use for so many observations, in a new array."""
         space = self.workspace(rows)
-        self.take_latent(seed, latent, space)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.take_latent(seed, latent, space)
         return space.latent.copy()
 
     def named(self, observation: Mapping[str, Any]) -> Array:
@@ -143,18 +150,20 @@ class Policy:
     def take_observation(self, values: Array, space: Workspace) -> None:
         """Copy observations, check them and standardise them."""
         np.copyto(space.observation, values, casting="unsafe")
-        if not math.isfinite(np.add.reduce(space.observation, None)) and not np.isfinite(space.observation).all():
-            raise InputError("the observation has values that are NaN, infinite or too large; all must be finite")
+        check_finite(space.observation, "observation")
         np.minimum(space.observation, self.high, out=space.clamped)
         np.maximum(space.clamped, self.low, out=space.clamped)
         np.not_equal(space.observation, space.clamped, out=space.flags)
+        state = space.clamped if self.clamp else space.observation
+        np.subtract(state, self.mean, out=space.state)
+        np.divide(space.state, self.deviation, out=space.state)
+
+    def count_outside(self, space: Workspace) -> None:
+        """Count the observations that had a value outside the range of the data."""
         if np.logical_or.reduce(space.flags, None):
             count = int(space.flags.any(1).sum())
             with self.lock:
                 self.outside += count
-        state = space.clamped if self.clamp else space.observation
-        np.subtract(state, self.mean, out=space.state)
-        np.divide(space.state, self.deviation, out=space.state)
 
     def take_latent(self, seed: int | None, latent: Any, space: Workspace) -> None:
         """Draw latents, or take those that are given."""
@@ -168,9 +177,8 @@ class Policy:
                 raise InputError(
                     f"latent has shape {list(given.shape)}; it must be {list(space.latent.shape)} for this observation"
                 )
-            if not np.isfinite(given).all():
-                raise InputError("the latent has values that are not finite")
             np.copyto(space.latent, given.reshape(space.latent.shape), casting="unsafe")
+            check_finite(space.latent, "latent")
             return
         if seed is not None and (type(seed) is not int or seed < 0):
             raise InputError(f"seed is {seed!r}; it must be a whole number from 0")
@@ -223,6 +231,17 @@ def as_array(values: Any) -> Array:
         raise InputError("the numbers are in lists of different lengths; every row must have as many") from error
 
 
+def check_finite(values: Array, what: str) -> None:
+    """Refuse numbers, in float32, that are not all finite."""
+    if not is_finite(values):
+        raise InputError(f"the {what} has values that are NaN, infinite or too large; all must be finite")
+
+
+def is_finite(values: Array) -> bool:
+    """Return whether all numbers are finite: so is the sum of their squares then, unless they are huge."""
+    return math.isfinite(np.vdot(values, values)) or bool(np.isfinite(values).all())
+
+
 class Workspace:
     """The buffers for a number of observations."""
 
@@ -238,6 +257,7 @@ class Workspace:
         self.x = np.empty((rows * count, size), np.float32)
         self.action = np.empty((rows, size), np.float32)
         self.scaled = np.empty((rows, size), np.float64)
+        self.result = np.empty((rows, size), np.float32)
         self.buffers = {name: network.buffers(rows * count) for name, network in policy.networks.items()}
         if policy.critics is not None:
             self.buffers["critics"] = policy.critics.buffers(rows * count)

@@ -15,6 +15,7 @@ import hmac
 import json
 import os
 import queue
+import re
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from drol_runtime.bundle import InputError
-from drol_runtime.policy import Policy, load
+from drol_runtime.policy import Policy, check_finite, load
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LARGEST_BODY = 1 << 20  # bytes
@@ -60,7 +61,9 @@ class Batcher:
     def act(self, observation: Any, seed: int | None, latent: Any) -> Any:
         """Return the action for an observation, or for each of a batch."""
         values = self.policy.check_observation(observation)
-        rows = np.atleast_2d(values)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = np.atleast_2d(values).astype(np.float32)
+            check_finite(rows, "observation")  # here, where it is this client's affair alone
         if len(rows) > LARGEST_BATCH:
             raise InputError(f"{len(rows)} observations at once; at most {LARGEST_BATCH} are answered together")
         request = Request(rows, self.policy.latents(len(rows), seed, latent))
@@ -93,18 +96,15 @@ class Batcher:
             self.answer(batch, rows)
 
     def answer(self, batch: list[Request], rows: int) -> None:
-        size = 1 << (rows - 1).bit_length()  # few sizes, so that buffers are used again
-        observation = np.zeros((size, self.policy.observation_size))
-        latent = np.zeros((size, self.policy.best_of, self.policy.action_size), np.float32)
-        observation[:] = batch[0].observation[0]
-        observation[:rows] = np.concatenate([request.observation for request in batch])
-        latent[:rows] = np.concatenate([request.latent for request in batch])
         try:
-            actions = self.policy.act(observation, latent=latent)
-        except Exception as error:  # whatever happens to one batch, the next one is answered
-            for request in batch:
-                request.error = error
-                request.done.set()
+            actions = self.act_together(batch, rows)
+        except Exception as error:  # whatever happens to one request, the others are answered
+            if len(batch) > 1:
+                for request in batch:
+                    self.answer([request], len(request.observation))
+            else:
+                batch[0].error = error
+                batch[0].done.set()
             return
         self.requests += len(batch)
         self.rows += rows
@@ -115,6 +115,16 @@ class Batcher:
             request.action = actions[place : place + len(request.observation)]
             place += len(request.observation)
             request.done.set()
+
+    def act_together(self, batch: list[Request], rows: int) -> Any:
+        """Return the actions for all observations of a batch; rows that fill it up are not counted as outside."""
+        size = 1 << (rows - 1).bit_length()  # few sizes, so that buffers are used again
+        observation = np.empty((size, self.policy.observation_size), np.float32)
+        latent = np.zeros((size, self.policy.best_of, self.policy.action_size), np.float32)
+        observation[rows:] = self.policy.low  # in the range of the data
+        observation[:rows] = np.concatenate([request.observation for request in batch])
+        latent[:rows] = np.concatenate([request.latent for request in batch])
+        return self.policy.act(observation, latent=latent)
 
     def status(self) -> dict[str, int]:
         return {
@@ -133,6 +143,8 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
+        if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
+            self.close_connection = True  # a body that is not read must not become the next request
         if not self.admitted():
             return
         if self.path == "/":
@@ -147,7 +159,7 @@ class Handler(BaseHTTPRequestHandler):
         if not self.admitted():
             return
         if self.path != "/act":
-            self.reply(404, {"error": "there is only /act to POST"})
+            self.refuse(404, "there is only /act to POST")
             return
         try:
             asked = self.read_body()
@@ -178,7 +190,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def read_body(self) -> dict[str, Any]:
         length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > LARGEST_BODY:
+        plain = re.fullmatch("[0-9]{1,9}", length) and "Transfer-Encoding" not in self.headers
+        if not plain or int(length) > LARGEST_BODY:
             self.close_connection = True
             raise InputError(f"the request must say its length, at most {LARGEST_BODY:,} bytes")
         try:
@@ -216,6 +229,8 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, policy: Policy, host: str = "127.0.0.1", port: int = 8765, token: str | None = None):
+        if not 0 <= port < 2**16:
+            raise InputError(f"--port is {port}; it must be from 0 to 65535")
         if host not in LOOPBACK and not token:
             raise InputError(f"{host} can be reached from other machines; give a token (${TOKEN_VARIABLE})")
         self.token = token
@@ -228,6 +243,11 @@ class Server(ThreadingHTTPServer):
     @property
     def address(self) -> str:
         return f"http://{self.server_address[0]}:{self.server_address[1]}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that went away."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -39,5 +39,5 @@ def run(arguments: list[str]) -> int:
     )
     for name, difference in exported.differences.items():
         print(f"{name:10s} acts as the trained policy to {difference:.1e} (allowed: {LARGEST_DIFFERENCE:.0e})")
-    print(f"wrote {exported.path}")
+    print(f"wrote {parsed.out}")
     return 0

@@ -13,7 +13,10 @@ TOLERANCE = 1e-6  # an action may lie so far outside the box, by rounding, befor
 
 @dataclass(frozen=True)
 class ActionBox:
-    """The lowest and highest value of each dimension: unit = 2 (action - low) / (high - low) - 1."""
+    """The lowest and highest value of each dimension: unit = 2 (action - low) / (high - low) - 1.
+
+    In a dimension without width, a policy may give any number: the action is the one value that the box has.
+    """
 
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -43,13 +46,17 @@ class ActionBox:
 
     @property
     def half(self) -> np.ndarray:
-        """Half the width; 1 where the box has none, so that a dimension that never changes becomes 0."""
-        half = (np.asarray(self.high) - np.asarray(self.low)) / 2
-        return np.where(half > 0, half, 1.0)
+        """Half the width, by which numbers in [-1, 1] are multiplied."""
+        return (np.asarray(self.high) - np.asarray(self.low)) / 2
+
+    @property
+    def unit(self) -> np.ndarray:
+        """By what actions are divided: half the width, or 1 where there is none, so that what never changes is 0."""
+        return np.where(self.half > 0, self.half, 1.0)
 
     def to_unit(self, action: np.ndarray) -> np.ndarray:
         """Return actions of this box as numbers in [-1, 1]."""
-        return (np.asarray(action, np.float64) - self.centre) / self.half
+        return (np.asarray(action, np.float64) - self.centre) / self.unit
 
     def from_unit(self, action: np.ndarray) -> np.ndarray:
         """Return actions in [-1, 1], as a policy gives them, as actions of this box."""

@@ -28,7 +28,7 @@ class Exported:
     """What `export_policy` made.
 
     Attributes:
-        path: The folder.
+        path: The folder, as a path from the root.
         differences: For each output, the largest difference of its actions to those of the trained policy, in units
             of half the width of the box of actions.
     """
@@ -94,12 +94,18 @@ def export_policy(
 
 
 def check_destination(out: Path, replace: bool) -> Path:
-    """Return the folder to write; refuse one that holds something else."""
+    """Return the folder to write as a path from the root; refuse one that holds something else."""
+    try:
+        found = out.resolve()
+    except RuntimeError as error:
+        raise InputError(f"{out} is a link that leads to itself; name a new folder") from error
+    if not found.name:
+        raise InputError(f"{out} is the root of the file system; name a new folder")
     if out.exists() and not (out / DESCRIPTION).is_file() and (out.is_file() or any(out.iterdir())):
         raise InputError(f"{out} is there and is no bundle; name a new folder")
     if (out / DESCRIPTION).exists() and not replace:
         raise InputError(f"{out} holds a bundle; name another folder, or add --replace")
-    return out
+    return found
 
 
 def make_example(run: Run, policy: Policy, best_of: int) -> Example:
@@ -114,7 +120,7 @@ def make_example(run: Run, policy: Policy, best_of: int) -> Example:
 
 
 def difference(policy: Policy, example: Example, act: Any) -> float:
-    """Return how far actions are from those of the trained policy, in units of half the width of the box."""
+    """Return how far actions are from those of the trained policy, in units of half the width of the box, if any."""
     found = np.asarray(act(example.observation, latent=example.latent), np.float64)
-    half = 1.0 if policy.action_box is None else policy.action_box.half
-    return float((np.abs(found - example.action) / half).max())
+    unit = 1.0 if policy.action_box is None else policy.action_box.unit
+    return float((np.abs(found - example.action) / unit).max())

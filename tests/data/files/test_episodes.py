@@ -269,3 +269,6 @@ def test_a_box_scales_actions_and_back():
     np.testing.assert_allclose(box.from_unit(unit), action[:3], atol=1e-4)
     with pytest.raises(InputError, match=r"action reaches 11 in dimension 0, outside the box \[0, 10\]"):
         assemble(steps_of(4) | {"action": action + np.array([1, 0])}, ReadingOptions(box=box))
+    flat = ActionBox.of((0.0, 1000.0), (10.0, 1000.0), 2)
+    with pytest.raises(InputError, match=r"action reaches 1002 in dimension 1, outside the box \[1000, 1000\]"):
+        assemble(steps_of(4) | {"action": action * [1, 0] + [0, 1002]}, ReadingOptions(box=flat))

@@ -136,7 +136,7 @@ class StepChecker:
         value = action[row, dimension]
         if self.reading.box is not None:
             low, high = self.reading.box.low[dimension], self.reading.box.high[dimension]
-            value = self.reading.box.from_unit(action[row])[dimension]
+            value = (action[row] * self.reading.box.unit + self.reading.box.centre)[dimension]
             allowed = f"outside the box [{low:g}, {high:g}] that was given; give the box of the robot or environment"
         else:
             allowed = (
