@@ -79,7 +79,7 @@ ANSWERS = {
     "fql": ({"alpha": 0.03}, BETTER, None),
     "driftql": ({"alpha": 0.03, "num_candidates": 8}, BETTER, None),
     "gfp": ({"alpha": 0.03}, BETTER, None),
-    "drol-auto": ({}, BETTER, expectile(0.9)),
+    "drol-auto": ({"temperature": 0.1}, BETTER, expectile(0.9)),
 }
 
 

@@ -13,6 +13,7 @@ MEANINGS = {
     "distill_loss": "squared distance of the one-step actor from the flow that it copies",
     "divergence": "squared distance between the refined action and the flow's own",
     "drift_loss": "squared distance of candidates from where the data and the critic pull them",
+    "spread": "variance of the candidates of a state, by which Q is weighed; 0 when all are alike",
     "effective_share": "share of a batch that carries the weight; low, when few transitions decide",
     "flow_loss": "squared error of the velocity of the flow that clones the data",
     "guidance": "weight of the data's actions by their value, in the mean",

@@ -71,12 +71,12 @@ def test_worth_is_one_in_the_mean_grows_with_advantage_and_knows_no_unit_of_rewa
 def test_only_the_winner_learns_and_an_action_outside_the_box_feels_its_way_back():
     algorithm, state, batch, draws = made(q_weight=0.0)
     winner, _ = algorithm.route(state.actor.network, batch, draws.latent)
-    worth, scale = jnp.ones(16), jnp.asarray(1.0)
-    loss, _ = algorithm.actor_loss(state.actor.network, state.critic.network, batch, winner, worth, scale)
+    worth, q_unit = jnp.ones(16), jnp.asarray(1.0)
+    loss, _ = algorithm.actor_loss(state.actor.network, state.critic.network, batch, winner, worth, q_unit)
     output = state.actor.network(batch.observation, winner)
     np.testing.assert_allclose(loss, np.square(output - batch.action).mean(), rtol=1e-5)
     far = eqx.tree_at(lambda each: each.network.layers[-1].bias, state.actor.network, jnp.full(SPEC.action_size, 9.0))
-    slope = jax.grad(lambda actor: algorithm.actor_loss(actor, state.critic.network, batch, winner, worth, scale)[0])
+    slope = jax.grad(lambda actor: algorithm.actor_loss(actor, state.critic.network, batch, winner, worth, q_unit)[0])
     assert (slope(far).network.layers[-1].bias > 1).all()
 
 

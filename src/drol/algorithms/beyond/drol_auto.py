@@ -5,11 +5,11 @@
     A   = min_j Q_j(s, a) - V(s),  S = E|A|,  u = exp(A / (T S)) between e^-10 and e^4, over its mean        (worth)
     z_k ~ Unif(ball of radius sqrt(d_a)),  k* = argmin_k |clip f(s, z_k) - a|^2                              (route)
     v   = variance of the K candidates of a state, mean over dimensions and states                           (route)
-    L_actor = u |f(s, z_k*) - a|^2 / (d_a v)  -  q_weight min_j Q_j(s, clip f(s, z_k*)) / S             (actor_loss)
+    L_actor = u |f(s, z_k*) - a|^2 / d_a  -  q_weight v min_j Q_j(s, clip f(s, z_k*)) / S               (actor_loss)
 
 Advantages are measured by their own mean magnitude and distances by the spread of the candidates, so nothing depends on
 the size of rewards, the length of a task or how much the actions of a state differ. Candidates that follow Q to one
-place have less spread, so that cloning grows and holds them.
+place have less spread, so that Q weighs less and cloning holds them.
 The policy acts with the average of the actor's weights. docs/beyond.md says what is known of it, and what is not yet.
 """
 
@@ -38,7 +38,6 @@ from drol.networks.sampler import Sampler, latent_sampler
 from drol.types import Metrics, Spec, Transition
 
 LOWEST_LOG, HIGHEST_LOG = -10.0, 4.0  # of the weight of a data action before it is divided by its mean
-SMALLEST_SPREAD = 1e-4  # actions lie between -1 and 1; nearer than a hundredth of that is called the same
 
 
 class Policy(eqx.Module):
@@ -122,7 +121,7 @@ class DROLAuto(Algorithm):
         )
         critic, critic_metrics = descend(state.critic, self.learning_rate, summed_critic_loss, batch, target)
         actor, actor_metrics = descend(
-            state.actor, self.learning_rate, self.actor_loss, critic_before, batch, winner, worth / spread, scale
+            state.actor, self.learning_rate, self.actor_loss, critic_before, batch, winner, worth, spread / scale
         )
         target_critic = polyak(critic_before, state.target_critic, self.target_rate)
         average = polyak(actor.network, state.average, self.average_rate)
@@ -137,8 +136,7 @@ class DROLAuto(Algorithm):
         Forward only, so K costs no gradient.
         """
         candidates = clip(actor.candidates(batch.observation, latent))  # [batch, K, action]
-        spread = jnp.maximum(candidates.var(1, ddof=1).mean(), SMALLEST_SPREAD)
-        return nearest_latent(candidates, latent, batch.action), spread
+        return nearest_latent(candidates, latent, batch.action), candidates.var(1, ddof=1).mean()
 
     def worth(self, critic: QEnsemble, value: ValueFunction, batch: Transition) -> tuple[Array, Array]:
         """Return the weight [batch] of each data action, 1 in the mean, and the mean magnitude of advantages."""
@@ -148,7 +146,7 @@ class DROLAuto(Algorithm):
         return weight / weight.mean(), scale
 
     def actor_loss(
-        self, actor: LatentActor, critic: QEnsemble, batch: Transition, winner: Array, weight: Array, scale: Array
+        self, actor: LatentActor, critic: QEnsemble, batch: Transition, winner: Array, worth: Array, q_unit: Array
     ) -> tuple[Array, Metrics]:
         """Return weighted behaviour cloning and Q for the winner alone.
 
@@ -157,7 +155,7 @@ class DROLAuto(Algorithm):
         output = actor(batch.observation, winner)  # [batch, action]
         error = jnp.square(output - batch.action).mean(-1)  # [batch]
         q = critic(batch.observation, clip(output)).min(0)  # [batch]
-        loss = (weight * error).mean() - self.q_weight * q.mean() / scale
+        loss = (worth * error).mean() - self.q_weight * q_unit * q.mean()
         return loss, {"actor_loss": loss, "routed_bc_loss": error.mean(), "actor_q": q.mean()}
 
     def diagnose(self, state: State, batch: Transition, key: Array) -> Metrics:
