@@ -1,12 +1,8 @@
 """What was tried on the way to `drol-auto`, each a small change of DROL beside its equation.
 
-docs/beyond.md has the scores.
-
-    drol sweep run benchmarks/beyond/candidates.toml --import benchmarks.beyond.candidates
-
-None of it is part of the package. Two of the ideas need no code: best of N by the mean of two critics minus their
-deviation is best of N by their minimum (`--best-of-aggregation min`), and best of N in the Bellman target is
-`--target-candidates N`.
+docs/beyond.md has the scores, candidates.toml the command. None of it is part of the package. Two of the ideas need no
+code: best of N by the mean of two critics minus their deviation is best of N by their minimum
+(`--best-of-aggregation min`), and best of N in the Bellman target is `--target-candidates N`.
 """
 
 import equinox as eqx

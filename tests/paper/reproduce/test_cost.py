@@ -21,6 +21,8 @@ def test_updates_and_published_times_give_gpu_hours(tmp_path, monkeypatch):
 def test_finished_runs_give_core_hours(tmp_path):
     plan = make_plan("table1", "small", tasks=CUBE, methods=["fql"], seeds=1, root=tmp_path)
     append_timing(tmp_path, Timing("small", CUBE, "fql", None, 1, 7_000, 360.0))
+    append_timing(tmp_path, Timing("small", CUBE, "fql", None, 1, 7_000, 0.0))  # a cluster that did not say
+    append_timing(tmp_path, Timing("small", CUBE, "fql", None, 1, 7, 360.0, failed=True))
     cost = remaining_cost(plan)
     assert cost.core_hours == pytest.approx(1.0)
     assert "1 finished runs here" in cost.how

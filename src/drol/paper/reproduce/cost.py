@@ -82,7 +82,7 @@ def measured_rates(root: Path, scale: str) -> dict[str, list[float]]:
     """Return the operations a second that finished runs of a scale reached, for each method."""
     rates: dict[str, list[float]] = defaultdict(list)
     for timing in read_timings(root):
-        if timing.scale == scale and not timing.failed:
+        if timing.scale == scale and not timing.failed and timing.seconds > 0:  # 0: a cluster that did not say
             changes = {} if timing.candidates is None else {"num_candidates": timing.candidates}
             run = PlannedRun(scale, timing.task, timing.method, (0,), changes)
             rates[timing.method].append(operations_of(run) * timing.updates * timing.seeds / timing.seconds)

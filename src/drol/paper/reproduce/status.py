@@ -50,6 +50,7 @@ def status_tables(results: Iterable[Result], timings: Sequence[Timing]) -> dict[
             )
         )
     head = ("what", "commands", "updates", "GPU-hours (estimate)", "small scale: seeds done")
+    timings = [timing for timing in timings if not timing.failed]
     hours = sum(timing.seconds for timing in timings) / 3600
     note = f"\n\n{len(timings)} runs of the small scale were timed: {hours:.1f} core-hours, their evaluations included."
     return {"experiments": markdown(head, rows) + (note if timings else ""), "runs": runs_table(finished)}
