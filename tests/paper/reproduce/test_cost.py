@@ -23,6 +23,7 @@ def test_finished_runs_give_core_hours(tmp_path):
     append_timing(tmp_path, Timing("small", CUBE, "fql", None, 1, 7_000, 360.0))
     append_timing(tmp_path, Timing("small", CUBE, "fql", None, 1, 7_000, 0.0))  # a cluster that did not say
     append_timing(tmp_path, Timing("small", CUBE, "fql", None, 1, 7, 360.0, failed=True))
+    append_timing(tmp_path, Timing("small", CUBE, "one-of-a-sweep", None, 1, 7_000, 360.0))
     cost = remaining_cost(plan)
     assert cost.core_hours == pytest.approx(1.0)
     assert "1 finished runs here" in cost.how

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from drol.algorithms import Algorithm
+from drol.algorithms import Algorithm, known_algorithms
 from drol.experiments.bench.operations import update_operations
 from drol.experiments.bench.timers import PRODUCT_OPERATIONS, matmul_timer, random_dataset
 from drol.machine import available_cores
@@ -82,7 +82,8 @@ def measured_rates(root: Path, scale: str) -> dict[str, list[float]]:
     """Return the operations a second that finished runs of a scale reached, for each method."""
     rates: dict[str, list[float]] = defaultdict(list)
     for timing in read_timings(root):
-        if timing.scale == scale and not timing.failed and timing.seconds > 0:  # 0: a cluster that did not say
+        own = timing.method not in known_algorithms()  # of a sweep with `--import`
+        if timing.scale == scale and not own and not timing.failed and timing.seconds > 0:  # 0: a cluster did not say
             changes = {} if timing.candidates is None else {"num_candidates": timing.candidates}
             run = PlannedRun(scale, timing.task, timing.method, (0,), changes)
             rates[timing.method].append(operations_of(run) * timing.updates * timing.seeds / timing.seconds)
