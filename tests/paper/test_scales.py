@@ -28,6 +28,11 @@ def test_a_maze_of_a_point_has_the_settings_of_the_ant_and_rates_for_a_short_tra
     assert (config.steps, config.standardise_observations) == (30_000, True)
 
 
+def test_the_rest_has_the_same_rates_and_wider_networks():
+    algorithm = drol.settings(CUBE, "drol", "small").algorithm
+    assert (algorithm.learning_rate, algorithm.target_rate, algorithm.hidden_sizes) == (1e-3, 0.02, (256, 256, 256))
+
+
 def test_a_scale_only_names_hyperparameters_that_a_method_has():
     assert "target_rate" not in {field.name for field in dataclasses.fields(find_algorithm("bc"))}
     assert drol.settings(MAZE, "bc", "small").algorithm.hidden_sizes == (128, 128, 128)

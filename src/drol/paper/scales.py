@@ -1,7 +1,7 @@
 """Scales of a reproduction: the size at which the paper's experiments are run.
 
 A scale is also a preset: `drol train TASK --preset small`. It takes the paper's settings for the task, makes the
-networks smaller and the training shorter, and changes nothing else but what a short training in a point's maze needs.
+networks smaller, their rates higher and the training shorter, and changes nothing else but what a point's maze needs.
 """
 
 import dataclasses
@@ -10,8 +10,8 @@ from typing import Any
 
 from drol.algorithms.base import SMALL, Algorithm
 
-# What the mazes of a point learn in minutes: higher rates, and observations spread out, so that a small network tells
-# nearby places apart. They are not among the paper's tasks; the settings are those of the ant in the large maze.
+# The mazes of a point are learned in minutes with observations spread out, so that a small network tells nearby places
+# apart. They are not among the paper's tasks; the settings are those of the ant in the large maze.
 POINT = "pointmaze"
 POINT_LIKE = "antmaze-large-navigate-singletask-task1-v0"
 POINT_RUN = {
@@ -31,6 +31,7 @@ SMOKE_RUN = {
     "evaluation_episodes": 2,
     "checkpoint_interval": 60,
 }
+WIDER = {"hidden_sizes": (256, 256, 256)}
 SHRUNK = ("small", "smoke")  # the scales that are presets of their own; the scale "paper" is the preset "paper"
 SCALES = ("paper", *SHRUNK)
 
@@ -45,7 +46,7 @@ def shrunk_hyperparameters(task: str, kind: type[Algorithm], scale: str) -> dict
     if scale == "smoke":
         changes: Mapping[str, Any] = {"hidden_sizes": (16, 16), "batch_size": 16}
     else:
-        changes = SMALL if task.startswith(POINT) else {"hidden_sizes": (256, 256, 256)}
+        changes = SMALL if task.startswith(POINT) else SMALL | WIDER
     fields = {field.name for field in dataclasses.fields(kind)}
     return {name: value for name, value in changes.items() if name in fields}
 
