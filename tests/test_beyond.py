@@ -64,6 +64,21 @@ def test_cloning_weighs_more_where_the_data_is_better(candidates):
     np.testing.assert_allclose(metrics["actor_loss"], expected, rtol=1e-5)
 
 
+def test_units_of_the_data_weigh_cloning_and_q_under_the_critic_of_drol(candidates):
+    algorithm, state, after, metrics, batch, draws = stepped(candidates.UnitDROL, temperature=0.5, q_weight=0.3)
+    plain, _ = DROL(**SMALL).step(state, batch, draws)
+    for left, right in zip(jax.tree.leaves(after.critic), jax.tree.leaves(plain.critic), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-6)
+    latent, drawn, spread = algorithm.route(state.actor.network, batch, draws.latent)
+    output, critic = state.actor.network(batch.observation, latent), state.critic.network
+    advantage = critic(batch.observation, batch.action).min(0) - critic(batch.observation, drawn).min(0)
+    scale = np.abs(advantage).mean()
+    weight = np.exp(np.clip(np.asarray(advantage / (0.5 * scale)), -10, 4))
+    cloning = (weight / weight.mean() * np.square(output - batch.action).mean(-1)).mean()
+    q = critic(batch.observation, jnp.clip(output, -1, 1)).min(0).mean()
+    np.testing.assert_allclose(metrics["actor_loss"], cloning - 0.3 * spread * q / scale, rtol=1e-4)
+
+
 def test_steering_trains_candidates_by_cloning_alone_and_acts_by_the_chosen_latent(candidates):
     algorithm, state, after, metrics, batch, draws = stepped(candidates.SteeredDROL)
     plain = DROL(**SMALL, q_weight=0.0, bc_weight=1.0)

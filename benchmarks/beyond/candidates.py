@@ -65,6 +65,39 @@ class WeightedDROL(DROL):
         return loss, {"actor_loss": loss, "routed_bc_loss": error.mean(), "actor_q": q.mean()}
 
 
+@register_algorithm("drol-units")
+class UnitDROL(DROL):
+    """DROL's critic, which asks the actor, with weights in the units of the data.
+
+    A = Q(s, a) - Q(s, c_1),  S = E|A|,  u = exp(A / (T S)) over its mean,  v = variance of the candidates
+    L_actor = u |f(s, z_k*) - a|^2 / d_a - q_weight v Q(s, c_k*) / S
+    """
+
+    temperature: float = hyperparameter(2.0, "T, how sharply better actions are preferred", minimum=1e-6)
+    q_weight: float = hyperparameter(0.1, "weight of Q in units of S and v", minimum=0)
+
+    def route(self, actor: LatentActor, batch: Transition, latent: Array) -> tuple[Array, Array, Array]:
+        """Return the latent of the nearest candidate, another candidate, and the variance of all."""
+        candidates = clip(actor.candidates(batch.observation, latent))  # [batch, K, action]
+        winner = nearest_latent(candidates, latent, batch.action)
+        return winner, candidates[:, 0], candidates.var(1, ddof=1).mean()
+
+    def actor_loss(
+        self, actor: LatentActor, critic: QEnsemble, batch: Transition, winner: tuple[Array, Array, Array]
+    ) -> tuple[Array, Metrics]:
+        latent, drawn, spread = winner
+        advantage = critic(batch.observation, batch.action).min(0) - critic(batch.observation, drawn).min(0)
+        scale = jnp.maximum(jnp.abs(advantage).mean(), 1e-6)
+        worth = jnp.exp(jnp.clip(advantage / (self.temperature * scale), -10.0, 4.0))
+        worth /= worth.mean()
+        output = actor(batch.observation, latent)
+        error = jnp.square(output - batch.action).mean(-1)
+        q = critic(batch.observation, clip(output)).min(0)
+        loss = (worth * error).mean() - self.q_weight * spread / scale * q.mean()
+        metrics = {"advantage_scale": scale, "effective_share": 1 / jnp.square(worth).mean(), "spread": spread}
+        return loss, {"actor_loss": loss, "routed_bc_loss": error.mean(), "actor_q": q.mean()} | metrics
+
+
 class SteeredPolicy(eqx.Module):
     """What `act` needs: the map from latents to actions, and what chooses the latent."""
 

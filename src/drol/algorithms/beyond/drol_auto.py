@@ -65,17 +65,17 @@ class DROLAuto(Algorithm):
     """DROL with one setting for every task: routed cloning of the better actions under a critic of the data alone."""
 
     temperature: float = hyperparameter(
-        0.3, "T, how sharply better actions are preferred, in units of the mean advantage", minimum=1e-6
+        1.0, "T, how sharply better actions are preferred, in units of the mean advantage", minimum=1e-6
     )
     q_weight: float = hyperparameter(
-        0.1, "weight of Q for the winner, in units of the mean advantage and of the candidates' variance", minimum=0
+        0.2, "weight of Q for the winner, in units of the mean advantage and of the candidates' variance", minimum=0
     )
     expectile: float = hyperparameter(0.9, "kappa, which expectile of Q the value is", minimum=0, maximum=1)
     average_rate: float = hyperparameter(
         0.002, "how fast the averaged actor, which acts, follows the trained one", minimum=0, maximum=1
     )
     num_candidates: int = hyperparameter(16, "K, candidates drawn for each state", minimum=2, maximum=65536)
-    discount: float = hyperparameter(0.995, "gamma, discount of the Bellman target", minimum=0, maximum=1)
+    discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
     target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0, maximum=1)
     learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0, maximum=1)
     batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
