@@ -52,7 +52,7 @@ def shrunk_hyperparameters(task: str, kind: type[Algorithm], scale: str) -> dict
     if scale == "smoke":
         changes: Mapping[str, Any] = {"hidden_sizes": (16, 16), "batch_size": 16}
     else:
-        changes = SMALL if task.startswith(POINT) else SMALL | WIDER
+        changes = SMALL if task.startswith(POINT) else {**SMALL, **WIDER}
     fields = {field.name for field in dataclasses.fields(kind)}
     return {name: value for name, value in changes.items() if name in fields}
 
