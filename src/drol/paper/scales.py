@@ -23,13 +23,7 @@ POINT_RUN = {
     "observation_scale": 4.0,
     "success_timing": "after",
 }
-REST_RUN = {
-    "steps": 70_000,
-    "log_interval": 2_500,
-    "evaluation_interval": 10_000,
-    "checkpoint_interval": 10_000,
-    "success_timing": "after",  # also of methods that the paper does not have
-}
+REST_RUN = {"steps": 70_000, "log_interval": 2_500, "evaluation_interval": 10_000, "checkpoint_interval": 10_000}
 SMOKE_RUN = {
     "steps": 60,
     "log_interval": 20,
