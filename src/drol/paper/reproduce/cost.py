@@ -82,8 +82,8 @@ def measured_rates(root: Path, scale: str) -> dict[str, list[float]]:
     """Return the operations a second that finished runs of a scale reached, for each method."""
     rates: dict[str, list[float]] = defaultdict(list)
     for timing in read_timings(root):
-        own = timing.method not in known_algorithms()  # of a sweep with `--import`
-        if timing.scale == scale and not own and not timing.failed and timing.seconds > 0:  # 0: a cluster did not say
+        known = timing.method in known_algorithms()  # one that a sweep had with `--import` is not
+        if timing.scale == scale and known and not timing.failed and timing.seconds > 0:  # 0: a cluster did not say
             changes = {} if timing.candidates is None else {"num_candidates": timing.candidates}
             run = PlannedRun(scale, timing.task, timing.method, (0,), changes)
             rates[timing.method].append(operations_of(run) * timing.updates * timing.seeds / timing.seconds)
