@@ -43,6 +43,19 @@ def test_a_family_that_was_run_in_part_stands_beside_the_published_numbers_of_th
     assert row_of(make_table(all_five, "1"), "cube-single").cells["fql"].published == (96, 1)
 
 
+def test_a_method_that_was_run_on_fewer_tasks_is_not_compared_with_the_others():
+    rows = [finished(60, CUBE.format(task)) for task in (1, 2)]
+    easy = finished(99, CUBE.format(1), method="drol", settings={"num_candidates": 16})
+    table = make_table([*rows, easy], "1")
+    cells = row_of(table, "cube-single").cells
+    assert (cells["drol"].tasks, cells["drol"].bold, cells["fql"].tasks, cells["fql"].bold) == (1, False, 2, True)
+    assert "cube-single: of fewer than 2 tasks, and so not compared with the others: DROL(16) (1)" in table.notes
+    hard = finished(99, CUBE.format(2), method="drol", settings={"num_candidates": 16})
+    table = make_table([*rows, easy, hard], "1")
+    assert row_of(table, "cube-single").cells["drol"].bold
+    assert not any("not compared" in note for note in table.notes)
+
+
 def test_the_deviation_of_a_family_is_over_seeds_of_its_mean():
     rows = [
         finished(score, CUBE.format(task), seed=seed)

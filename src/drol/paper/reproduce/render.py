@@ -20,7 +20,8 @@ WORDS = {
 GAUSSIAN, ONE_STEP = ("bc", "iql", "rebrac"), ("fql", "drol", TUNED)
 KINDS = {**dict.fromkeys(GAUSSIAN, "Gaussian Policies"), **dict.fromkeys(ONE_STEP, "One-step Methods")}
 CSV_COLUMNS = (
-    "row", "method", "mean", "deviation", "seeds", "published_mean", "published_deviation", "low", "high", "verdict",
+    "row", "method", "mean", "deviation", "seeds", "tasks",
+    "published_mean", "published_deviation", "low", "high", "verdict",
 )  # fmt: skip
 ITERATIVE = "Multi-step / Iterative Policies"
 
@@ -150,7 +151,7 @@ def as_csv(table: Table) -> str:
     for row in table.rows:
         for method, cell in row.cells.items():
             theirs, ends = cell.published or (None, None), cell.interval or (None, None)
-            numbers = (cell.mean, cell.deviation, cell.seeds, *theirs, *ends)
+            numbers = (cell.mean, cell.deviation, cell.seeds, cell.tasks, *theirs, *ends)
             shown = ["" if value is None else f"{value:g}" for value in numbers]
             writer.writerow((row.name, method, *shown, cell.verdict))
     return buffer.getvalue()

@@ -1,5 +1,6 @@
 """The paper's two tables from whatever runs exist, each cell beside the published one, with a verdict."""
 
+import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,6 +48,7 @@ class Cell:
     published: Published | None
     interval: tuple[float, float] | None  # of the difference from the published one
     verdict: str  # "within noise", "above", "below", "not run", "not published" or "one seed"
+    tasks: int = 1  # that the mean is of
     bold: bool = False
     underlined: bool = False
 
@@ -98,6 +100,7 @@ def make_table(results: Iterable[Result], which: str = "1", protocol: str = "fql
             families[family_of(task)].append(task)
         rows = [family_row(family, own, scores) for family, own in families.items()]
         marked = {(row.name, method) for row in rows for method, cell in row.cells.items() if cell.published}
+        notes += [words for row in rows for words in run_in_part(row)]
     if not any(cell.mean is not None for row in rows for cell in row.cells.values()):
         notes.append("no finished run was found, so only the published numbers are shown; `drol paper run` makes runs")
     notes += [f"{key[0]}, {TITLES[key[1]]}: {words}" for key, words in REMARKS.items() if key in marked]
@@ -188,8 +191,17 @@ def family_row(family: str, tasks: Sequence[str], scores: Scores) -> TableRow:
         published = family_cells().get((family, method))
         if run and len(run) < len(tasks):
             published = mean_published([task_cells().get((task, method)) for task in run])
-        cells[method] = make_cell(family_means([scores[task, method] for task in run]), published)
+        cell = make_cell(family_means([scores[task, method] for task in run]), published)
+        cells[method] = dataclasses.replace(cell, tasks=len(run))
     return TableRow(family, len(tasks), done, emphasised(cells))
+
+
+def run_in_part(row: TableRow) -> list[str]:
+    """Return a note if methods of a family were run on fewer of its tasks than others."""
+    fewer = [f"{TITLES[method]} ({cell.tasks})" for method, cell in row.cells.items() if 0 < cell.tasks < row.done]
+    if not fewer:
+        return []
+    return [f"{row.name}: of fewer than {row.done} tasks, and so not compared with the others: {', '.join(fewer)}"]
 
 
 def family_means(tasks: Sequence[Mapping[int, float]]) -> list[float]:
@@ -244,11 +256,19 @@ def difference_interval(
 
 
 def emphasised(cells: Mapping[str, Cell]) -> dict[str, Cell]:
-    """Return the cells of a row with the paper's bold and underlined marks, by our numbers as they are printed."""
-    known = {method: max(round(cell.mean), 0) for method, cell in cells.items() if cell.mean is not None}
+    """Return the cells of a row with the paper's bold and underlined marks, by our numbers as they are printed.
+
+    Only those of the most tasks are compared: a mean that lacks the hard ones is no better for it.
+    """
+    most = max(cell.tasks for cell in cells.values())
+    known = {
+        method: max(round(cell.mean), 0)
+        for method, cell in cells.items()
+        if cell.mean is not None and cell.tasks == most
+    }
     best = max(known.values(), default=0)
     marked = {}
     for method, cell in cells.items():
         bold = method in known and known[method] >= BOLD * best
-        marked[method] = Cell(**{**vars(cell), "bold": bold, "underlined": bold and method in ONE_STEP})
+        marked[method] = dataclasses.replace(cell, bold=bold, underlined=bold and method in ONE_STEP)
     return marked
