@@ -99,7 +99,9 @@ class DROL(Algorithm):
     )
 
     acting: ClassVar = ("best_of_aggregation", "densest")
-    presets: ClassVar = {"laptop": {**SMALL, "q_aggregation": "min", "bc_weight": 0.03, "discount": 0.995}}
+    presets: ClassVar = {
+        "laptop": {**SMALL, "num_candidates": 64, "q_aggregation": "min", "bc_weight": 0.03, "discount": 0.995}
+    }
 
     def init(self, key: Array, spec: Spec) -> State:
         actor_key, critic_key = jax.random.split(key)

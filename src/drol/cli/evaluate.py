@@ -21,7 +21,7 @@ EPILOG = """examples:
   drol evaluate runs/demo                      the last policy, one pass for each action
   drol evaluate runs/demo --best-of 16         the critic chooses among 16 actions
   drol evaluate runs/mine --best-of 32 --best-of-aggregation min --densest 8       as DROL's released options
-  drol evaluate runs/demo --step 15000 --episodes 200
+  drol evaluate runs/demo --step 10000 --episodes 200
   drol evaluate runs/demo --video 3            the first three episodes of each seed as animations
   drol evaluate runs/demo --offline            what the data alone says of the last policy
   drol evaluate runs/demo --offline --every-step      of every saved policy, to choose one

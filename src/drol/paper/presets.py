@@ -34,7 +34,7 @@ PRESETS = ("paper", "paper-tuned", "released", "released-tuned")
 ONLINE = "online"  # the official commands of FQL that train offline and then online
 LAPTOP = "laptop"  # ours, for quick runs; an algorithm's `presets` say what it changes of its hyperparameters
 LAPTOP_RUN = {
-    "steps": 15_000,
+    "steps": 10_000,
     "log_interval": 1_000,
     "evaluation_interval": 5_000,
     "checkpoint_interval": 5_000,
