@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import NullLocator, PercentFormatter
 
 from drol.errors import InputError
 from drol.experiments.report.style import MUTED, SERIES, styled, thousands
@@ -20,6 +20,7 @@ PANELS = (
     ("q_gap", "Q of winners minus others"),
     ("routed_bc_loss", "routed BC loss"),
 )
+SHARES = {"handover": 1.0, "handoff": 1.0, "cold": 0.1}  # and how far their axes reach, at least
 
 
 @styled
@@ -46,8 +47,22 @@ def ownership_figure(rows: Sequence[MechanismRow]) -> Figure:
         axes.legend(fontsize=7) if name == "handover" else None
     for axes, (name, _) in zip(all_axes[-1], PANELS, strict=True):
         draw_against_candidates(axes, rows, tasks, name)
+    for column, (name, _) in zip(all_axes.T, PANELS, strict=True):
+        show_zero(column, name)
     all_axes[-1][0].set_ylabel("at the end, against K", fontsize=8.5)
     return figure
+
+
+def show_zero(column: Sequence[Any], name: str) -> None:
+    """Let the axes of a column reach to zero, those of shares all alike, so that noise does not look like a trend."""
+    highest = max(SHARES.get(name, 0.0), *(axes.get_ylim()[1] for axes in column))
+    for axes in column:
+        if name in SHARES:
+            axes.set_ylim(-0.03 * highest, highest)
+            axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        else:
+            low, high = axes.get_ylim()
+            axes.set_ylim(min(low, 0.0), max(high, 0.0))
 
 
 def draw_against_candidates(axes: Any, rows: Sequence[MechanismRow], tasks: Sequence[str], name: str) -> None:
