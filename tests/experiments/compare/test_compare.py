@@ -74,6 +74,12 @@ def test_the_wider_of_seeds_and_episodes_counts(compared):
     assert same.differences[0].interval == pytest.approx((-11.2, 11.2), abs=0.1)  # statsmodels: 75 of 150, twice
 
 
+def test_no_two_success_rates_differ_by_more_than_all(compared):
+    (difference,) = compared(*made_group("fql", [50, 49]), *made_group("drol", [50, 1])).differences
+    assert stats.ttest_ind([100.0, 2.0], [100.0, 98.0], equal_var=False).confidence_interval().low < -100
+    assert difference.interval == (-100, 100)
+
+
 def test_a_return_is_compared_by_seeds_alone(compared):
     values = {"fql": (1.0, 2.0, 3.0), "drol": (2.0, 3.0, 5.0)}
     rows = [

@@ -178,6 +178,8 @@ def difference_of(group: Group, baseline: Group, margin: float) -> Difference:
     if min(len(group.scores), len(baseline.scores)) > 1:
         by_seeds = statistics.welch_interval(group.scores, baseline.scores)
     interval = by_seeds.joined(by_episodes) if by_seeds and by_episodes else by_seeds or by_episodes
+    if interval and by_episodes:  # Welch's knows no bounds, but no two success rates differ by more than all
+        interval = Interval(max(interval.low, -100.0), min(interval.high, 100.0))
     if by_seeds is None:
         words = f"{UNDERPOWERED}: one seed; at least two of each are needed"
         return Difference(group, baseline, value, interval, UNDERPOWERED, words)
