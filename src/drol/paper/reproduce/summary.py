@@ -4,17 +4,22 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from drol.experiments.compare.compare import Difference, difference_of
+from drol.experiments.compare.groups import Group, make_groups
 from drol.experiments.compare.statistics import bootstrap_interval, interquartile_mean, probability_of_improvement
 from drol.experiments.results.result import Result
 from drol.paper.argument.tables import markdown
 from drol.paper.mechanism import MechanismRow
-from drol.paper.reproduce.experiments import COLUMNS, short_name
+from drol.paper.reproduce.experiments import COLUMNS, DEFAULT_K, short_name
 from drol.paper.reproduce.render import number
 from drol.paper.reproduce.scores import seed_scores
 from drol.paper.reproduce.table import TITLES, scores_by_cell
 
 COMMAND = "drol paper summary"
 ORDERED = "pointmaze-medium"  # the family on which all methods were run
+SEEDED = "pointmaze-medium-navigate-singletask-task1-v0"  # its task on which they were run with several seeds
+MARGIN = 5.0  # points that do not matter
+DIFFERENCES = ("method", "seeds", "mean", "lowest to highest seed", "minus DROL(16)", "95% interval", "verdict")
 
 
 def summary_tables(results: Sequence[Result], mechanism: Sequence[MechanismRow] = ()) -> dict[str, str]:
@@ -25,11 +30,12 @@ def summary_tables(results: Sequence[Result], mechanism: Sequence[MechanismRow] 
         mechanism: What `drol paper mechanism` found in the runs of DROL.
 
     Returns:
-        "scores", "order", "candidates" and "ownership".
+        "scores", "order", "differences", "candidates" and "ownership".
     """
     return {
         "scores": scores_table(results),
         "order": order_table(results),
+        "differences": differences_table(results),
         "candidates": candidates_table(results),
         "ownership": ownership_table(mechanism),
     }
@@ -61,18 +67,46 @@ def order_table(results: Sequence[Result]) -> str:
             continue
         ours, theirs = [own[task] for task in shared], [list(scores[task, "drol"].values()) for task in shared]
         mean = float(np.mean([np.mean(each) for each in own.values()]))
-        low, high = bootstrap_interval(interquartile_mean, list(own.values()))
-        better = probability_of_improvement(ours, theirs)
-        middle = interquartile_mean(list(own.values()))
         numbers = (
             f"{mean:.0f}",
-            f"{middle:.0f}",
-            f"{low:.0f} to {high:.0f}",
-            "-" if method == "drol" else f"{better:.2f}",
+            f"{interquartile_mean(list(own.values())):.0f}",
+            interval_words(list(own.values())),
+            "-" if method == "drol" else f"{probability_of_improvement(ours, theirs):.2f}",
         )
         rows.append((mean, (TITLES[method], len(own), sum(map(len, own.values())), *numbers)))
     head = ("method", "tasks", "runs", "mean of tasks", "IQM of runs", "95% interval of IQM", "P(better than DROL(16))")
     return markdown(head, [cells for _, cells in sorted(rows, key=lambda row: -row[0])])
+
+
+def interval_words(tasks: Sequence[Sequence[float]]) -> str:
+    """Return the interval of an interquartile mean over seeds; a task with one seed would seem to be known exactly."""
+    if min(map(len, tasks)) < 2:
+        return "-"
+    low, high = bootstrap_interval(interquartile_mean, tasks)
+    return f"{low:.0f} to {high:.0f}"
+
+
+def differences_table(results: Sequence[Result]) -> str:
+    """Return how far each method is from DROL(16) on the task with several seeds, with its interval and a verdict."""
+    groups: dict[str, Group] = {}
+    for group in make_groups([row for row in results if row.task == SEEDED and row.evaluation == "training"], "last3"):
+        first = group.rows[0]
+        if first.method != "drol" or first.setting("num_candidates") == DEFAULT_K:
+            groups[first.method] = group
+    if "drol" not in groups:
+        return markdown(DIFFERENCES, [])
+    found = [difference_of(groups[name], groups["drol"], MARGIN) for name in COLUMNS if name in groups]
+    return markdown(DIFFERENCES, [difference_cells(each) for each in sorted(found, key=lambda each: -each.value)])
+
+
+def difference_cells(difference: Difference) -> tuple[object, ...]:
+    """Return a row of the table of differences."""
+    scores, method = difference.group.scores, difference.group.rows[0].method
+    start = (TITLES[method], len(scores), f"{scores.mean():.0f}", f"{scores.min():.0f} to {scores.max():.0f}")
+    if method == "drol":
+        return (*start, "-", "-", "-")
+    ends = "-" if difference.interval is None else f"{difference.interval.low:+.0f} to {difference.interval.high:+.0f}"
+    return (*start, f"{difference.value:+.0f}", ends, difference.words)
 
 
 def candidates_table(results: Iterable[Result]) -> str:
