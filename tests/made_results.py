@@ -7,8 +7,11 @@ from drol.experiments.results.result import Result, settings_id
 VERSIONS = "drol 0.1.0, jax 0.10.1, gymnasium 1.2.0, mujoco 3.9.1, ogbench 1.2.2"
 
 
-def made_result(outcomes: str = "1101", settings: dict | None = None, **changes) -> Result:
-    """An evaluation with these successes, and with the settings that differ from the defaults."""
+def made_result(outcomes: str | None = None, settings: dict | None = None, **changes) -> Result:
+    """An evaluation with these successes, or with those of a score, and settings that differ from the defaults."""
+    if outcomes is None:
+        successes = round(changes.get("score", 0) / 2)
+        outcomes = "1" * successes + "0" * (50 - successes) if "score" in changes else "1101"
     text = json.dumps(settings or {}, sort_keys=True)
     values = {
         "task": "maze", "method": "drol", "settings": text, "settings_id": settings_id(text), "seed": 0, "step": 10,

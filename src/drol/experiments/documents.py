@@ -46,6 +46,8 @@ def fill_document(path: Path, command: str, blocks: Mapping[str, str]) -> None:
         text = path.read_text()
     except OSError as error:
         raise InputError(f"cannot read the document {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"the document {path} is not text in UTF-8") from error
     if command not in {mark["command"] for mark in START.finditer(text)}:
         names = ", ".join(blocks)
         raise InputError(f"{path} has no mark `<!-- made by: {command} (NAME) -->`; NAME is one of {names}")

@@ -224,6 +224,12 @@ def read_mechanism(path: Path) -> list[MechanismRow]:
 
     try:
         with path.open() as file:
-            return [MechanismRow(**{name: value(name, row[name]) for name in row}) for row in csv.DictReader(file)]
-    except (TypeError, ValueError, OSError) as error:
+            rows = [MechanismRow(**{name: value(name, row[name]) for name in row}) for row in csv.DictReader(file)]
+    except (TypeError, ValueError, OSError, csv.Error) as error:
         raise InputError(f"{path} is not a file of `drol paper mechanism` ({error})") from error
+    for number, row in enumerate(rows, 2):
+        missing = [name for name, each in asdict(row).items() if each is None and name != "handover"]
+        if missing or row.candidates < 1:
+            wrong = f"{missing[0]} is missing" if missing else f"candidates is {row.candidates}"
+            raise InputError(f"{path}, line {number}: {wrong}; `drol paper mechanism` makes such a file")
+    return rows

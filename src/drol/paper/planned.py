@@ -23,7 +23,7 @@ LONGEST_LABEL = 100  # characters; what is longer, or has others than these, is 
 LONGEST_LOG = 200  # characters of the name of a log
 PLAIN_LABEL = re.compile(r"[A-Za-z0-9_.+-]+")
 CANDIDATES = "num_candidates"
-Evaluated = frozenset[tuple]  # evaluations at the end of a training: task, method, settings, actions drawn, seed
+Evaluated = frozenset[tuple]  # at the end of a training: task, method, settings, actions drawn, seed, updates
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,9 @@ class PlannedRun:
         config = self.settings
         identity = settings_id(changed_settings(config, {}, config.steps))
         drawn = (config.algorithm.default_best_of, *self.best_of)
-        return frozenset((self.task, self.method, identity, count, seed) for count in drawn for seed in self.seeds)
+        return frozenset(
+            (self.task, self.method, identity, count, seed, self.steps) for count in drawn for seed in self.seeds
+        )
 
     def missing_best_of(self, root: Path) -> list[int]:
         """Return which of the evaluations after training are missing."""

@@ -1,6 +1,7 @@
 """`drol paper plan`, `run`, `table`, `figure`, `status`, `summary` and `mechanism`, on results that were made up."""
 
 import csv
+import dataclasses
 
 import pytest
 from made_results import made_result
@@ -67,6 +68,39 @@ def test_a_broken_row_is_named_left_out_and_told_by_the_exit_code(results, capsy
     error = capsys.readouterr().err
     assert error.startswith("drol: left out: ")
     assert "results.csv" in error
+    where = ["--results", str(results), "--root", str(results.parent)]
+    plan = ["plan", "fig2", "--scale", "smoke", "--commands"]
+    for command in (["figure", "4", "--out", str(results.parent)], ["summary"], ["status"], plan):
+        assert main(["paper", *command, *where]) == 1
+        assert capsys.readouterr().err.startswith("drol: left out: ")
+
+
+OTHER_FILES = {
+    "a bench that is none": (["figure", "3", "--bench", "broken"], "broken cannot be read"),
+    "a bench without times": (["figure", "3", "--bench", "empty"], "empty has no times of methods"),
+    "a mechanism without numbers": (["figure", "ownership", "--mechanism", "gaps"], "gaps, line 2: held is missing"),
+    "a mechanism of no candidates": (["figure", "ownership", "--mechanism", "none"], "none, line 2: candidates is 0"),
+    "a document that is no text": (["summary", "--document", "bytes"], "the document bytes is not text in UTF-8"),
+    "a table into no folder": (
+        ["table", "1", "--out", "no/table.tex"],
+        "cannot write no/table.tex: there is no fold",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), OTHER_FILES.values(), ids=OTHER_FILES)
+def test_a_file_that_is_something_else_is_one_line(results, tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(tmp_path)
+    row = mechanism.MechanismRow("maze", "drol", 16, 0, 10, 0.5, 10.0, 0.0, -0.3, 0.25, 0.2, 0.7)
+    mechanism.write_mechanism([dataclasses.replace(row, held=None)], tmp_path / "gaps")
+    mechanism.write_mechanism([dataclasses.replace(row, candidates=0)], tmp_path / "none")
+    (tmp_path / "broken").write_text("{")
+    (tmp_path / "empty").write_text("{}")
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    assert main(["paper", *words, "--results", str(results)]) == 2
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1
 
 
 @pytest.mark.parametrize(("figure", "file"), [("3", "candidates.png"), ("4", "sensitivity.png")])
@@ -77,7 +111,7 @@ def test_figures_of_results(results, tmp_path, figure, file, capsys):
 
 
 def test_status_and_summary_are_printed_or_written_between_marks(results, tmp_path, capsys):
-    for command, name, expected in (("status", "runs", "drol-k16 2/2"), ("summary", "scores", "76±0 (2)")):
+    for command, name, expected in (("status", "runs", "drol-k16 0/2"), ("summary", "scores", "76±0 (2)")):
         assert main(["paper", command, "--results", str(results), "--root", str(tmp_path)]) == 0
         assert expected in capsys.readouterr().out
         document = tmp_path / f"{command}.md"

@@ -23,7 +23,7 @@ VERDICTS = {
     "better": ([45, 46, 47, 46], [20, 22, 24, 21], "better"),
     "worse": ([20, 22, 24, 21], [45, 46, 47, 46], "worse"),
     "always right": ([50, 50, 50], [50, 50, 50], "equal within 5"),
-    "seeds differ": ([10, 40, 30], [35, 12, 20], "underpowered: about 152 more seeds of each"),
+    "seeds differ": ([10, 40, 30], [35, 12, 20], "underpowered: about 153 more seeds of each"),
     "one seed": ([50], [0, 1, 2], "underpowered: one seed; at least two of each are needed"),
 }
 

@@ -1,3 +1,6 @@
+import dataclasses
+
+import pyarrow.parquet
 import pytest
 from made_results import made_result
 
@@ -12,8 +15,8 @@ def path(request, tmp_path):
 
 def test_what_was_written_is_read(path):
     results = [
-        made_result(settings={"bc_weight": 0.1, "hidden_sizes": [1, 2]}, score=1 / 3, figures={"a": 0.1}),
-        made_result(seed=1, success_timing="", figures={"b": 1e-30}),
+        made_result(settings={"bc_weight": 0.1, "hidden_sizes": [1, 2]}, figures={"a": 0.1}),
+        made_result(seed=1, score=1 / 3, score_name="return", success_timing="", figures={"b": 1e-30}),
     ]
     write_results(results, path)
     read = read_results(path)
@@ -27,6 +30,36 @@ def test_a_broken_row_is_named_and_left_out(path):
     assert [row.seed for row in read] == [0, 1]
     place = "line 3" if path.suffix == ".csv" else "row 2"
     assert read.skipped == [f"{path}, {place}: outcomes has 2 characters; it must be 3 of 0 and 1"]
+
+
+NONSENSE = {
+    "a rate that is not that of its episodes": ({"score": 100.0}, "score is 100, but 75% of its outcomes are succ"),
+    "no episode": ({"outcomes": "", "episodes": 0, "score": 0.0}, "episodes is 0; it must be at least 1"),
+    "a step before the first": ({"step": -5}, "step is -5; it must be at least 0"),
+    "a seed of thirty digits": ({"seed": 10**30}, "seed is 1000000000000000000000000000000; it must be at least 0"),
+    "no number of draws": ({"best_of": 0}, "best_of is 0; it must be at least 1"),
+}
+
+
+@pytest.mark.parametrize(("changes", "message"), NONSENSE.values(), ids=NONSENSE)
+def test_a_row_that_makes_no_sense_is_named(tmp_path, changes, message):
+    write_results([dataclasses.replace(made_result(), **changes)], tmp_path / "results.csv")
+    (words,) = read_results(tmp_path / "results.csv").skipped
+    assert message in words
+
+
+@pytest.mark.parametrize("value", [[1], {"a": 1}, float("inf"), 0.7])
+def test_numbers_of_a_parquet_file_that_are_none_are_named(tmp_path, value):
+    path = tmp_path / "results.parquet"
+    row = {**made_result().columns(), "seed": value}
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row]), path)
+    assert "row 1: seed is " in read_results(path).skipped[0]
+
+
+def test_a_file_that_a_spreadsheet_saved_is_read(tmp_path):
+    write_results([made_result()], tmp_path / "results.csv")
+    (tmp_path / "results.csv").write_text((tmp_path / "results.csv").read_text(), encoding="utf-8-sig")
+    assert read_results(tmp_path / "results.csv") == [made_result()]
 
 
 def test_a_cut_line_is_a_broken_row(tmp_path):

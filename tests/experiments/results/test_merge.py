@@ -28,6 +28,14 @@ def test_the_same_result_is_kept_once_whatever_its_run_is_called(merge):
     assert [(row.seed, row.run) for row in merged] == [(0, "runs/one"), (1, "runs/one"), (2, "runs/one")]
 
 
+def test_the_evaluations_of_a_run_that_went_on_are_those_of_the_longer_run(merge):
+    short = [made_result(step=step, steps=20) for step in (10, 20)]
+    longer = [made_result(step=step, steps=40, mean_return=float("nan")) for step in (10, 20, 30, 40)]
+    for lists in ((short, longer), (longer, short), (longer, longer, short)):
+        (merged,) = merge(*lists)
+        assert [(row.step, row.steps) for row in merged] == [(step, 40) for step in (10, 20, 30, 40)]
+
+
 OTHERS = {
     "data": ({"dataset_fingerprint": "cd" * 32}, "dataset_fingerprint is abababab in runs/one and cdcdcdcd in runs/b"),
     "timing": ({"success_timing": "after"}, "success_timing is before in runs/one and after in runs/b"),

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from made_results import made_result
 
@@ -29,6 +31,19 @@ def test_the_best_k_is_circled_and_the_published_curve_is_there():
     published = axes.lines[0].get_xydata().tolist()
     assert published[3] == [8, 98]
     assert axes.get_title() == "cube-single-task1 (2 seeds)"
+
+
+def test_a_hand_is_the_mean_of_its_datasets_beside_the_published_curve():
+    rows = [
+        replace(row, task=f"pen-{data}-v1", score=row.score + more)
+        for data, more in (("human", 0), ("cloned", 30), ("expert", 60))
+        for row in sweep({1: [60, 80], 16: [70, 90]}, score_name="normalised score")
+    ]
+    assert sensitivity_curves(rows) == {"pen": {1: {1: [90, 110], 16: [100, 120]}}}
+    (axes,) = (axes for axes in sensitivity_figure(rows).axes if axes.get_title() == "pen (2 seeds)")
+    assert axes.get_ylim()[1] > 120
+    assert len(axes.lines[0].get_xydata()) == 6  # published
+    assert sensitivity_curves(row for row in rows if "human" not in row.task) == {}
 
 
 def test_one_k_is_no_sweep():

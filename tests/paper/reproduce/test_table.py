@@ -11,7 +11,7 @@ from drol.errors import InputError
 from drol.paper.published import Published
 from drol.paper.reproduce.experiments import COLUMNS
 from drol.paper.reproduce.render import STYLES, render
-from drol.paper.reproduce.table import difference_interval, emphasised, make_cell, make_table
+from drol.paper.reproduce.table import Summary, difference_interval, emphasised, make_cell, make_table, summarised
 
 CUBE = "cube-single-play-singletask-task{}-v0"
 SECOND = CUBE.format(2)
@@ -48,12 +48,45 @@ def test_a_method_that_was_run_on_fewer_tasks_is_not_compared_with_the_others():
     easy = finished(99, CUBE.format(1), method="drol", settings={"num_candidates": 16})
     table = make_table([*rows, easy], "1")
     cells = row_of(table, "cube-single").cells
-    assert (cells["drol"].tasks, cells["drol"].bold, cells["fql"].tasks, cells["fql"].bold) == (1, False, 2, True)
-    assert "cube-single: of fewer than 2 tasks, and so not compared with the others: DROL(16) (1)" in table.notes
+    assert [(len(cells[name].tasks), cells[name].bold) for name in ("drol", "fql")] == [(1, False), (2, True)]
+    assert "cube-single: not of the same 2 tasks, and so not compared with the rest: DROL(16) (1)" in table.notes
     hard = finished(99, CUBE.format(2), method="drol", settings={"num_candidates": 16})
     table = make_table([*rows, easy, hard], "1")
     assert row_of(table, "cube-single").cells["drol"].bold
     assert not any("not compared" in note for note in table.notes)
+
+
+def test_methods_that_were_run_on_other_tasks_are_not_compared():
+    rows = [finished(60, CUBE.format(task)) for task in (1, 2)]
+    rows += [finished(50, CUBE.format(task), method="iql") for task in (3, 4)]
+    table = make_table(rows, "1")
+    assert [name for name, cell in row_of(table, "cube-single").cells.items() if cell.bold] == ["iql"]
+    assert "cube-single: not of the same 2 tasks, and so not compared with the rest: FQL (2)" in table.notes
+
+
+def test_a_family_is_the_plain_mean_of_its_tasks_whatever_their_seeds():
+    first, second = (
+        [finished(score, CUBE.format(1), seed=seed) for seed, score in enumerate([0, 0, 100, 100])],
+        [finished(score, seed=seed) for seed, score in enumerate([50, 60])],
+    )
+    cell = row_of(make_table([*first, *second], "1"), "cube-single").cells["fql"]
+    assert (cell.mean, cell.seeds) == (52.5, 2)
+    assert cell.deviation == pytest.approx(
+        math.hypot(statistics.stdev([0, 0, 100, 100]), statistics.stdev([50, 60])) / 2
+    )
+
+
+def test_the_published_deviation_of_a_family_is_that_of_independent_tasks():
+    task = "antmaze-giant-navigate-singletask-task{}-v0"
+    rows = [
+        finished(score, task.format(number), "drol", seed, settings={"num_candidates": count})
+        for number in range(1, 6)
+        for seed, score in enumerate((58, 60, 62))
+        for count in (1, 4, 16, 64)
+    ]
+    cell = row_of(make_table(rows, "1"), "antmaze-giant").cells["drol*"]
+    assert cell.published == (45, 24)  # as printed: the mean of the tasks' deviations
+    assert (cell.verdict, round(cell.interval[0])) == ("above", 4)  # by 12.2, which is that of their mean
 
 
 def test_the_deviation_of_a_family_is_over_seeds_of_its_mean():
@@ -78,6 +111,10 @@ def test_drol_is_two_columns():
     ]
     cells = row_of(make_table(rows, "full"), CUBE.format(2)).cells
     assert (cells["drol"].mean, cells["drol*"].mean) == (60, 90)
+    assert f"K* is 64, the best of 1, 4, 16, 64 on {SECOND}" in make_table(rows, "full").notes
+    odd = finished(100, method="drol", seed=9, settings={"num_candidates": 4, "bc_weight": 99.0})
+    mixed = row_of(make_table([*rows, odd], "full"), CUBE.format(2)).cells  # other settings choose no K
+    assert (mixed["drol"].mean, mixed["drol*"].mean) == (60, 90)
     some = row_of(make_table(rows[1:], "full"), CUBE.format(2)).cells  # K = 1 was not tried
     assert (some["drol"].mean, some["drol*"].mean) == (60, None)
 
@@ -86,7 +123,7 @@ def test_the_interval_is_that_of_scipys_welch_test():
     ours, theirs = [52.0, 60.0, 68.0, 61.0], [44.0, 50.0, 56.0, 47.0, 53.0, 45.0, 55.0, 50.0]
     expected = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval()
     published = Published(statistics.mean(theirs), statistics.stdev(theirs))
-    low, high = difference_interval(statistics.mean(ours), statistics.stdev(ours), 4, published)
+    low, high = difference_interval(Summary(statistics.mean(ours), None, 4), statistics.stdev(ours), published)
     assert (low + 0.5, high - 0.5) == pytest.approx((expected.low, expected.high))  # half a point for rounding
 
 
@@ -96,8 +133,7 @@ def test_the_interval_is_that_of_scipys_welch_test():
         ([95, 96, 97], Published(80, 2), "above"),
         ([60, 61, 62], Published(80, 2), "below"),
         ([78, 80, 83], Published(80, 2), "within noise"),
-        ([79], Published(80, 2), "within noise"),
-        ([60], Published(80, 2), "below"),
+        ([79], Published(80, 2), "one seed"),
         ([60], Published(80, None), "one seed"),
         ([60, 61], Published(80, None), "below"),
         ([80, 80], Published(80, 0), "within noise"),
@@ -106,24 +142,53 @@ def test_the_interval_is_that_of_scipys_welch_test():
     ],
 )
 def test_verdicts(scores, published, verdict):
-    assert make_cell(scores, published).verdict == verdict
+    assert make_cell(summarised([scores] if scores else []), published).verdict == verdict
 
 
 def test_bold_and_underlined_by_the_rule_of_the_paper():
     scores = {"bc": 20, "iql": 96, "fql": 95, "drol": 100, "drol*": 94}
-    cells = emphasised({method: make_cell([score], None) for method, score in scores.items()})
+    cells = emphasised({method: make_cell(summarised([[score]]), None) for method, score in scores.items()})
     assert [method for method in scores if cells[method].bold] == ["iql", "fql", "drol"]
     assert [method for method in scores if cells[method].underlined] == ["fql", "drol"]
 
 
 def test_runs_of_several_settings_or_other_data_in_a_cell_are_noted():
-    rows = [finished(90, seed=0), finished(80, seed=1, dataset_fingerprint="other")]
-    notes = make_table(rows, "full").notes
-    assert any("its seeds differ in dataset_fingerprint" in note for note in notes)
-    rows = [finished(90, seed=0), finished(80, seed=1), finished(70, settings={"alpha": 3.0})]
-    table = make_table(rows, "full")
-    assert any("runs of 2 settings" in note for note in table.notes)
-    assert row_of(table, CUBE.format(2)).cells["fql"].mean == 85
+    for other in ({"seed": 1}, {"method": "iql"}):  # of the same cell, or of the same row
+        rows = [finished(90), finished(80, dataset_fingerprint="other", **other)]
+        notes = make_table(rows, "full").notes
+        assert any("dataset_fingerprint is abababab in runs/one and other in runs/one" in note for note in notes)
+    for other in ({"settings": {"alpha": 3.0}}, {"step": 40, "steps": 40}):
+        row = made_result(**{"task": SECOND, "method": "fql", "step": 30, "steps": 30, "score": 70.0} | other)
+        table = make_table([finished(90, seed=0), finished(80, seed=1), row], "full")
+        assert any("runs of 2 settings or lengths" in note for note in table.notes)
+        assert row_of(table, CUBE.format(2)).cells["fql"].mean == 85
+
+
+def test_a_row_that_comes_twice_counts_once_and_contradictions_are_refused():
+    rows = [made_result(task=SECOND, method="fql", step=step, steps=30, score=10.0 * step / 5) for step in (10, 20, 30)]
+    for given in (rows, rows * 2):
+        assert row_of(make_table(given, "full"), SECOND).cells["fql"].mean == 40
+    with pytest.raises(InputError, match="results contradict each other"):
+        make_table([*rows, finished(0)], "full")
+
+
+def test_the_default_task_of_a_dataset_is_the_one_that_it_stands_for():
+    rows = [finished(80, seed=0), finished(90, "cube-single-play-singletask-v0", seed=1)]
+    cell = row_of(make_table(rows, "1"), "cube-single").cells["fql"]
+    assert (cell.mean, cell.seeds, cell.tasks) == (85, 2, (SECOND,))
+
+
+def test_tasks_of_ones_own_are_rows_of_their_own():
+    names = {"maze", "my_task", "halfcheetah-medium-v2"}
+    table = make_table([finished(50, name) for name in names], "1")
+    assert names <= {row.name for row in table.rows}
+
+
+def test_how_long_ours_were_trained_is_noted():
+    notes = make_table([finished(50)], "1").notes
+    assert "ours were trained for 30 updates, the published ones for 1,000,000 (D4RL: 500,000)" in notes
+    published = made_result(task=SECOND, method="fql", step=1_000_000, steps=1_000_000)
+    assert not any("were trained for" in note for note in make_table([published], "1").notes)
 
 
 def test_contradictions_of_the_printed_numbers_are_footnotes():
@@ -155,7 +220,8 @@ def test_latex_has_the_layout_of_the_paper():
 
 
 def test_csv_has_a_line_for_each_cell():
-    rows = list(csv.DictReader(io.StringIO(render(make_table([finished(60)], "1"), "csv"))))
+    table = make_table([finished(60), finished(62, seed=1)], "1")
+    rows = list(csv.DictReader(io.StringIO(render(table, "csv"))))
     assert len(rows) == 12 * len(COLUMNS)
     cell = next(row for row in rows if row["row"] == "cube-single" and row["method"] == "fql")
-    assert (cell["mean"], cell["published_mean"], cell["verdict"]) == ("60", "97", "below")
+    assert (cell["mean"], cell["published_mean"], cell["verdict"]) == ("61", "97", "below")

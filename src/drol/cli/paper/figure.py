@@ -4,9 +4,10 @@ from pathlib import Path
 
 from drol.cli.flags import Parser
 from drol.cli.jax_cache import keep_compiled_programs
-from drol.cli.paper.flags import add_result_flags
+from drol.cli.paper.flags import add_result_flags, results_from
 from drol.errors import InputError
 from drol.experiments.documents import fill_document
+from drol.experiments.results.result import Results
 
 EPILOG = """figures:
   1          overview: a tied sample and a routed one under the same push of Q
@@ -43,11 +44,13 @@ def run(arguments: list[str]) -> int:
     except ModuleNotFoundError as error:
         raise InputError(f"figures need {error.name}; install it with: pip install 'drol[report]'") from error
     keep_compiled_programs()
-    sources = Sources(parsed.results or [parsed.root / parsed.scale], parsed.run, parsed.bench, parsed.mechanism)
+    results = results_from(parsed) if parsed.figure in ("3", "4") else Results()
+    runs = parsed.results or [parsed.root / parsed.scale]
+    sources = Sources(results, runs, parsed.run, parsed.bench, parsed.mechanism)
     caption = make_figure(parsed.figure, parsed.out, sources)
     print(caption)
     print(f"figure: in {parsed.out}")
     if parsed.document:
         fill_document(parsed.document, f"drol paper figure {parsed.figure}", {"caption": caption})
         print(f"wrote {parsed.document}")
-    return 0
+    return 1 if results.skipped else 0

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from drol.cli.flags import Parser, whole_number
@@ -38,8 +39,8 @@ def add_plan_flags(parser: Parser) -> None:
     )
 
 
-def plan_from(parsed: argparse.Namespace) -> Plan:
-    """Return the plan that a command line asks for."""
+def plan_from(parsed: argparse.Namespace, results: Results) -> Plan:
+    """Return the plan that a command line asks for, given the results that it names."""
     return make_plan(
         parsed.experiments,
         parsed.scale,
@@ -48,7 +49,7 @@ def plan_from(parsed: argparse.Namespace) -> Plan:
         parsed.seeds,
         parsed.root,
         parsed.seeds_per_run,
-        collect_results(parsed.results),
+        results,
     )
 
 
@@ -67,7 +68,12 @@ def add_result_flags(parser: Parser) -> None:
 def results_from(parsed: argparse.Namespace) -> Results:
     """Return the results that a command line names, and say what was left out."""
     folder = parsed.root / parsed.scale
-    results = collect_results(parsed.results or ([folder] if folder.is_dir() else []))
+    return named_results(parsed.results or ([folder] if folder.is_dir() else []))
+
+
+def named_results(paths: Iterable[Path]) -> Results:
+    """Return the results of files and runs, and say what was left out."""
+    results = collect_results(paths)
     for words in results.skipped:
         print(f"drol: left out: {words}", file=sys.stderr)
     return results

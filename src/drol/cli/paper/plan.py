@@ -3,7 +3,7 @@
 from itertools import groupby
 
 from drol.cli.flags import Parser
-from drol.cli.paper.flags import add_plan_flags, plan_from
+from drol.cli.paper.flags import add_plan_flags, named_results, plan_from
 from drol.paper.reproduce.cost import remaining_cost
 from drol.paper.reproduce.plan import Plan, command_lines
 
@@ -20,10 +20,11 @@ def run(arguments: list[str]) -> int:
     add_plan_flags(parser)
     parser.add_argument("--commands", action="store_true", help="print the commands of the unfinished runs instead")
     parsed = parser.parse(arguments)
-    plan = plan_from(parsed)
+    results = named_results(parsed.results)
+    plan = plan_from(parsed, results)
     if parsed.commands:
         print("\n".join(line for each in plan.unfinished() for line in command_lines(each, plan.root)))
-        return 0
+        return 1 if results.skipped else 0
     print_states(plan)
     for note in plan.notes:
         print(f"note: {note}")
@@ -32,7 +33,7 @@ def run(arguments: list[str]) -> int:
         f"to do: {cost.updates:,} updates, about {cost.core_hours:,.1f} core-hours here, "
         f"about {cost.gpu_hours:,.1f} GPU-hours ({cost.how})"
     )
-    return 0
+    return 1 if results.skipped else 0
 
 
 def print_states(plan: Plan) -> None:

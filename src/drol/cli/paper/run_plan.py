@@ -3,7 +3,7 @@
 import sys
 
 from drol.cli.flags import Parser, add_executor_flags, executor_from
-from drol.cli.paper.flags import add_plan_flags, plan_from
+from drol.cli.paper.flags import add_plan_flags, named_results, plan_from
 from drol.paper.reproduce.execute import execute_all
 from drol.progress import Progress
 
@@ -21,8 +21,9 @@ def run(arguments: list[str]) -> int:
     add_executor_flags(parser)
     parsed = parser.parse(arguments)
     executor, imports = executor_from(parsed)
+    results = named_results(parsed.results)
     with Progress("paper", "updates") as progress:
-        plan, ended = execute_all(lambda: plan_from(parsed), executor, progress.show, imports)
+        plan, ended = execute_all(lambda: plan_from(parsed, results), executor, progress.show, imports)
     for each in ended:
         if each.code:
             print(f"drol: {each.name} failed, {each.reason}; all of it is in {each.log}", file=sys.stderr)
@@ -30,4 +31,4 @@ def run(arguments: list[str]) -> int:
     print(f"{len(plan.runs) - left} of {len(plan.runs)} runs done, in {plan.root / plan.scale}")
     for note in plan.notes:
         print(f"note: {note}")
-    return 1 if left else 0
+    return 1 if left or results.skipped else 0

@@ -24,10 +24,11 @@ def run(arguments: list[str]) -> int:
     parsed = parser.parse(arguments)
     if parsed.document and not parsed.document.is_file():
         raise InputError(f"--document is {parsed.document}; it must be a Markdown file that exists")
-    tables = status_tables(results_from(parsed), read_timings(parsed.timings or parsed.root))
+    results = results_from(parsed)
+    tables = status_tables(results, read_timings(parsed.timings or parsed.root))
     if parsed.document:
         fill_document(parsed.document, COMMAND, tables)
         print(f"wrote {parsed.document}")
     else:
         print("\n\n".join(tables.values()))
-    return 0
+    return 1 if results.skipped else 0

@@ -22,10 +22,11 @@ def run(arguments: list[str]) -> int:
     parsed = parser.parse(arguments)
     if parsed.document and not parsed.document.is_file():
         raise InputError(f"--document is {parsed.document}; it must be a Markdown file that exists")
-    tables = summary_tables(results_from(parsed), read_mechanism(parsed.mechanism) if parsed.mechanism else ())
+    results = results_from(parsed)
+    tables = summary_tables(results, read_mechanism(parsed.mechanism) if parsed.mechanism else ())
     if parsed.document:
         fill_document(parsed.document, COMMAND, tables)
         print(f"wrote {parsed.document}")
     else:
         print("\n\n".join(tables.values()))
-    return 0
+    return 1 if results.skipped else 0

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from drol.cli.flags import Parser
 from drol.cli.paper.flags import add_result_flags, results_from
+from drol.errors import InputError
 from drol.paper.reproduce.render import STYLES, render
 from drol.paper.reproduce.scores import PROTOCOLS
 from drol.paper.reproduce.table import TABLES, make_table
@@ -29,6 +30,8 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("--format", choices=[*STYLES], default="text", help="how it is written (default: text)")
     parser.add_argument("--out", type=Path, help="a file to write it to, in place of the terminal")
     parsed = parser.parse(arguments)
+    if parsed.out and not parsed.out.absolute().parent.is_dir():
+        raise InputError(f"cannot write {parsed.out}: there is no folder {parsed.out.absolute().parent}")
     results = results_from(parsed)
     text = render(make_table(results, parsed.which, parsed.protocol), parsed.format)
     if parsed.out:

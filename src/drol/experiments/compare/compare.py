@@ -11,7 +11,7 @@ from drol.experiments.compare import statistics
 from drol.experiments.compare.groups import AT, Group, count_successes, is_success, make_groups
 from drol.experiments.compare.statistics import Interval
 from drol.experiments.results.collect import collect_results
-from drol.experiments.results.merge import check_no_contradiction, differences_in_circumstances, distinct
+from drol.experiments.results.merge import check_no_contradiction, differences_in_circumstances, distinct, more
 from drol.experiments.results.result import EVALUATIONS, Result, Results
 
 BETTER, WORSE, EQUAL, UNDERPOWERED = "better", "worse", "equal", "underpowered"
@@ -135,6 +135,8 @@ def compare_results(
     """Compare results that were collected; as `compare`."""
     results = [each for each in distinct(collected) if each.evaluation == evaluation]
     if not results:
+        if collected.skipped:
+            raise InputError(f"nothing was left to compare: {collected.skipped[0]}{more(collected.skipped)}")
         advice = "`drol evaluate` adds extra ones" if evaluation == "extra" else "train until the first one"
         raise InputError(f"these runs have no {evaluation} evaluation with a score; {advice}")
     check_no_contradiction(results)
@@ -231,13 +233,13 @@ def overall_of(label: str, groups: Sequence[Group], baseline: str) -> Overall:
     base = {group.task: group.scores for group in groups if group.label == baseline and group.task in own}
     tasks = list(own.values())
     center = statistics.interquartile_mean(tasks)
-    several = any(len(scores) > 1 for scores in tasks)
+    several = all(len(scores) > 1 for scores in tasks)  # a task with one seed would seem to be known exactly
     interval = statistics.bootstrap_interval(statistics.interquartile_mean, tasks) if several else None
     if label == baseline or not base:
         return Overall(label, own, center, interval)
     ours, theirs = [own[task] for task in base], list(base.values())
     chance = statistics.probability_of_improvement(ours, theirs)
-    several = any(len(scores) > 1 for scores in (*ours, *theirs))
+    several = all(len(scores) > 1 for scores in (*ours, *theirs))
     spread = statistics.bootstrap_interval(statistics.probability_of_improvement, ours, theirs) if several else None
     return Overall(label, own, center, interval, chance, spread)
 

@@ -147,11 +147,25 @@ def welch_interval(scores: ArrayLike, other_scores: ArrayLike) -> Interval:
 
 
 def seeds_needed(deviation: float, other_deviation: float, difference: float) -> int:
-    """Return about how many seeds each group needs for a difference to be found four times in five.
+    """Return how many seeds each group needs for Welch's test to find a difference four times in five, at least 2.
 
-    By the normal approximation: (1.96 + 0.84)^2 (deviation^2 + other_deviation^2) / difference^2, at least 2.
+    The normal approximation, (1.96 + 0.84)^2 (deviation^2 + other_deviation^2) / difference^2, is too few where there
+    are few; it is raised until the power of the test, by the noncentral t distribution, is enough.
     """
-    return max(2, math.ceil(DETECTABLE**2 * (deviation**2 + other_deviation**2) / difference**2))
+    ours, theirs = deviation**2, other_deviation**2
+    if not ours + theirs:
+        return 2
+    count = max(2, math.ceil(DETECTABLE**2 * (ours + theirs) / difference**2))
+    while power_of_welch(ours, theirs, difference, count) < POWER:
+        count += 1
+    return count
+
+
+def power_of_welch(variance: float, other_variance: float, difference: float, seeds: int) -> float:
+    """Return how often Welch's test finds a difference of two means over so many seeds each."""
+    freedom = (seeds - 1) * (variance + other_variance) ** 2 / (variance**2 + other_variance**2)
+    distance = abs(difference) / math.sqrt((variance + other_variance) / seeds)
+    return float(stats.nct.sf(stats.t.ppf((1 + CONFIDENCE) / 2, freedom), freedom, distance))
 
 
 def episodes_needed(rate: float, other_rate: float, difference: float) -> int:

@@ -60,7 +60,7 @@ def read_results(path: Path | str) -> Results:
 def read_csv(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the rows of a CSV file, each with its line."""
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file, strict=True)
             check_columns(path, reader.fieldnames or [])
             return [(f"line {reader.line_num}", row) for row in reader]

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +57,23 @@ def check_results(paths: Iterable[Path | str]) -> list[str]:
 
 
 def distinct(results: Iterable[Result]) -> list[Result]:
-    """Return the results without those that occur twice, whatever their runs are called."""
-    return list({hashable(result): result for result in reversed(list(results))}.values())[::-1]
+    """Return the results without those that occur twice, whatever their runs are called.
+
+    The evaluations of a run that went on for longer are those of the longer run.
+    """
+    kept: dict[tuple[Any, ...], Result] = {}
+    for result in results:
+        key = (*result.identity, result.score, result.outcomes, result.first_episode_seed, circumstances(result))
+        if key not in kept or result.steps > kept[key].steps:
+            kept[key] = result
+    return list(kept.values())
 
 
-def hashable(result: Result) -> tuple[Any, ...]:
-    """Return all of a result but the name of its run."""
-    return tuple(sorted((name, value) for name, value in replace(result, run="").columns().items()))
+def consistent(results: Iterable[Result]) -> list[Result]:
+    """Return each result once; refuse results that say different things of the same policy."""
+    found = distinct(results)
+    check_no_contradiction(found)
+    return found
 
 
 def parts_of(results: Sequence[Result]) -> list[list[Result]]:

@@ -15,6 +15,10 @@ from drol.runs.rows import Rows
 
 FIGURE = "figure/"  # begins the name of a column that holds one of `figures`
 EVALUATIONS = ("training", "extra")
+SUCCESS = "success (%)"  # the name of a score that is the share of episodes that succeeded
+ROUNDING = 0.01  # percent
+LEAST = {"seed": 0, "step": 0, "steps": 0, "best_of": 1, "first_episode_seed": 0, "episodes": 1}
+LARGEST = 2**63 - 1  # number that a file can hold
 # What no number follows from, or what a result says elsewhere.
 LEFT_OUT = (
     "algorithm", "task", "seeds", "steps", "online_steps", "log_interval", "evaluation_interval",
@@ -113,7 +117,7 @@ class Result:
         """Return the result that `columns` gave, perhaps as text; raise `ValueError` for one that makes no sense."""
         own: dict[str, Any] = {name: read_value(values, name, kind) for name, kind in COLUMNS.items()}
         figures = {
-            name.removeprefix(FIGURE): float(value)
+            name.removeprefix(FIGURE): read_value(values, name, float)
             for name, value in values.items()
             if name and name.startswith(FIGURE) and value not in (None, "")
         }
@@ -123,14 +127,24 @@ class Result:
 
     def check(self) -> None:
         """Raise `ValueError` for values that contradict each other."""
-        if not isinstance(json.loads(self.settings), dict) or settings_id(self.settings) != self.settings_id:
+        settings = json.loads(self.settings)
+        if not isinstance(settings, dict) or settings_id(self.settings) != self.settings_id:
             raise ValueError(f"settings_id is {self.settings_id}, which is not that of its settings")
+        candidates = settings.get("num_candidates", 1)
+        if not isinstance(candidates, int) or candidates < 1:
+            raise ValueError(f"num_candidates is {candidates!r}; it must be a whole number of at least 1")
         if len(self.outcomes) != self.episodes or set(self.outcomes) - {"0", "1"}:
             raise ValueError(f"outcomes has {len(self.outcomes)} characters; it must be {self.episodes} of 0 and 1")
         if self.evaluation not in EVALUATIONS:
             raise ValueError(f"evaluation is {self.evaluation!r}; it must be one of {', '.join(EVALUATIONS)}")
         if not math.isfinite(self.score):
             raise ValueError(f"score is {self.score}; it must be a finite number")
+        for name, least in LEAST.items():
+            if not least <= getattr(self, name) <= LARGEST:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least {least}, and below 2^63")
+        rate = 100 * self.outcomes.count("1") / self.episodes
+        if self.score_name == SUCCESS and abs(self.score - rate) > ROUNDING:
+            raise ValueError(f"score is {self.score:g}, but {rate:g}% of its outcomes are successes")
 
 
 # The columns of a file, apart from figures, and the type of each.
@@ -146,9 +160,11 @@ def read_value(values: Mapping[str, Any], name: str, kind: Callable[[Any], Any])
     value = values.get(name)
     if value is None or (value == "" and kind is not str):
         raise ValueError(f"{name} is missing")
+    if kind is int and isinstance(value, float) and not value.is_integer():
+        raise ValueError(f"{name} is {value}, which is not a whole number")
     try:
         return kind(value)
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):
         raise ValueError(f"{name} is {value!r}, which is not a number") from None
 
 

@@ -1,6 +1,5 @@
 """Figure 3: candidate distance, centroid divergence and routed BC loss against K, and run times."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,10 +11,12 @@ from matplotlib.ticker import NullLocator
 from drol.errors import InputError
 from drol.experiments.bench.figure import draw_times
 from drol.experiments.report.style import INK, MISSED, MUTED, REACHED, styled
+from drol.experiments.results.merge import consistent
 from drol.experiments.results.result import Result
 from drol.paper.published import candidate_curves
 from drol.paper.published_times import ACTION, TRAINING_STEP
 from drol.paper.reproduce.experiments import short_name
+from drol.paper.reproduce.scores import rows_by_candidates
 
 FIGURES = ("candidate_distance", "routed_bc_loss", "candidate_divergence")
 FLOOR = 1e-12  # what the logarithm of a divergence of 0 (K = 1) is shown as
@@ -23,14 +24,18 @@ FLOOR = 1e-12  # what the logarithm of a divergence of 0 (K = 1) is shown as
 
 def figures_by_candidates(results: Iterable[Result]) -> dict[str, dict[str, dict[int, list[float]]]]:
     """Return the diagnostics at the end of training: task -> figure -> K -> value of each seed."""
+    results = consistent(results)
     found: dict[str, dict[str, dict[int, list[float]]]] = {}
-    for row in results:
-        if row.method == "drol" and row.evaluation == "training" and row.step == row.steps:
-            for name in FIGURES:
-                if name in row.figures:
-                    by_name = found.setdefault(row.task, {}).setdefault(name, defaultdict(list))
-                    by_name[row.setting("num_candidates")].append(row.figures[name])
-    return {task: own for task, own in found.items() if len(own.get(FIGURES[0], {})) > 1}
+    for task in dict.fromkeys(row.task for row in results if row.method == "drol"):
+        own: dict[str, dict[int, list[float]]] = {name: {} for name in FIGURES}
+        for candidates, rows in rows_by_candidates(results, task).items():
+            for row in rows:
+                if row.evaluation == "training" and row.step == row.steps and {*FIGURES} <= {*row.figures}:
+                    for name in FIGURES:
+                        own[name].setdefault(candidates, []).append(row.figures[name])
+        if len(own[FIGURES[0]]) > 1:
+            found[task] = own
+    return found
 
 
 @styled
@@ -57,7 +62,7 @@ def candidates_figure(results: Iterable[Result], bench: Mapping[str, Any] | None
     ]
     top.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8.5)
     if bench and bottom is not None:
-        rows = {**bench["methods"], **bench["ladder"]}
+        rows = {**bench["methods"], **bench.get("ladder", {})}
         if "drol" in bench["methods"]:
             rows["drol K=16"] = bench["methods"]["drol"]
         training_axes, action_axes = bottom.subplots(1, 2, width_ratios=(1.6, 1))

@@ -4,12 +4,14 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from drol.errors import InputError, unknown_name
 from drol.experiments.report.style import save_figure
-from drol.experiments.results.collect import collect_results, find_runs
+from drol.experiments.results.collect import find_runs
+from drol.experiments.results.result import Result
 from drol.paper.figures import candidates, overview, ownership, sensitivity, voronoi
 from drol.paper.mechanism import read_mechanism
 from drol.runs.run import Run, open_run
@@ -20,13 +22,15 @@ class Sources:
     """What figures are made from.
 
     Attributes:
-        results: Run folders, folders with runs, or files of `drol results export`.
-        run: A run of DROL, for figure 2; the first suitable one among the results if None.
+        results: What `drol.collect_results` returned, for figures 3 and 4.
+        runs: Folders with runs, for figure 2.
+        run: A run of DROL, for figure 2; the first suitable one of those folders if None.
         bench: What `drol bench --json` wrote, for the run times of figure 3.
         mechanism: What `drol paper mechanism` wrote, for the figure of ownership.
     """
 
-    results: Sequence[Path] = ()
+    results: Sequence[Result] = ()
+    runs: Sequence[Path] = ()
     run: Path | None = None
     bench: Path | None = None
     mechanism: Path | None = None
@@ -55,7 +59,7 @@ def make_overview(out: Path, _: Sources) -> str:
 
 def make_voronoi(out: Path, sources: Sources) -> str:
     """Draw the three regimes of a run, and its cells over training."""
-    run = open_run(sources.run) if sources.run else first_routing_run(sources.results)
+    run = open_run(sources.run) if sources.run else first_routing_run(sources.runs)
     search = voronoi.find_regimes(run)
     save_figure(voronoi.voronoi_figure(search), out / "voronoi.png")
     voronoi.write_animation(run, search, out / "voronoi.gif")
@@ -74,23 +78,32 @@ def first_routing_run(paths: Sequence[Path]) -> Run:
 
 def make_candidates(out: Path, sources: Sources) -> str:
     """Draw the diagnostics against K, and run times where a bench is given."""
-    results = collect_results(sources.results)
-    bench = json.loads(sources.bench.read_text()) if sources.bench else None
-    save_figure(candidates.candidates_figure(results, bench), out / "candidates.png")
+    bench = read_bench(sources.bench) if sources.bench else None
+    save_figure(candidates.candidates_figure(sources.results, bench), out / "candidates.png")
     lines = []
-    for task, own in candidates.figures_by_candidates(results).items():
+    for task, own in candidates.figures_by_candidates(sources.results).items():
         for name in candidates.FIGURES:
             points = ", ".join(f"K = {each} {np.mean(own[name][each]):.4g}" for each in sorted(own[name]))
             lines.append(f"{task}, {name}: {points}")
     return "\n".join(lines)
 
 
+def read_bench(path: Path) -> dict[str, Any]:
+    """Read what `drol bench --json` wrote."""
+    try:
+        bench = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read ({error}); `drol bench --json` makes such a file") from error
+    if not isinstance(bench, dict) or not isinstance(bench.get("methods"), dict):
+        raise InputError(f"{path} has no times of methods; `drol bench --json` makes such a file")
+    return bench
+
+
 def make_sensitivity(out: Path, sources: Sources) -> str:
     """Draw the score against K."""
-    results = collect_results(sources.results)
-    save_figure(sensitivity.sensitivity_figure(results), out / "sensitivity.png")
+    save_figure(sensitivity.sensitivity_figure(sources.results), out / "sensitivity.png")
     lines = []
-    for task, own in sensitivity.sensitivity_curves(results).items():
+    for task, own in sensitivity.sensitivity_curves(sources.results).items():
         for best_of, curve in own.items():
             points = ", ".join(f"K = {each} {np.mean(curve[each]):.0f} ({len(curve[each])})" for each in sorted(curve))
             lines.append(f"{task}, {'one pass' if best_of == 1 else f'best of {best_of}'}: {points}")
@@ -108,8 +121,9 @@ def make_ownership(out: Path, sources: Sources) -> str:
     lines = []
     for task, count in sorted({(row.task, row.candidates) for row in ends}):
         own = [row for row in ends if (row.task, row.candidates) == (task, count)]
-        means = {name: np.mean([getattr(row, name) or 0 for row in own]) for name, _ in ownership.PANELS}
-        lines.append(f"{task}, K = {count}: " + ", ".join(f"{name} {value:.3g}" for name, value in means.items()))
+        known = {name: ownership.values(own, count, name, last[task]) for name, _ in ownership.PANELS}
+        means = ", ".join(f"{name} {np.mean(found):.3g}" for name, found in known.items() if found)
+        lines.append(f"{task}, K = {count}: {means}")
     return "\n".join(lines)
 
 

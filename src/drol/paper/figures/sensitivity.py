@@ -1,6 +1,5 @@
 """Figure 4: the score against K, the default and the best marked, from whatever runs exist."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,27 +10,44 @@ from matplotlib.ticker import NullLocator
 
 from drol.errors import InputError
 from drol.experiments.report.style import INK, MISSED, MUTED, REACHED, SERIES, styled
+from drol.experiments.results.merge import consistent
 from drol.experiments.results.result import Result
 from drol.paper.published import sensitivity
 from drol.paper.reproduce.experiments import DEFAULT_K, short_name
-from drol.paper.reproduce.scores import seed_scores
+from drol.paper.reproduce.scores import rows_by_candidates, seed_scores
 
+HANDS, HAND_DATASETS = ("pen", "door", "hammer", "relocate"), 3  # of Adroit
 Curve = Mapping[int, Sequence[float]]  # K -> scores of the seeds
 Curves = dict[str, dict[int, dict[int, list[float]]]]  # task -> best of N -> K -> scores of the seeds
 
 
 def sensitivity_curves(results: Iterable[Result], protocol: str = "fql") -> Curves:
-    """Return the scores of DROL by task, actions drawn at test time, and K; one action is scored by the protocol."""
-    groups: dict[tuple[str, int, int], list[Result]] = defaultdict(list)
-    for row in results:
-        if row.method == "drol":
-            groups[row.task, row.best_of, row.setting("num_candidates")].append(row)
+    """Return the scores of DROL by panel, actions drawn at test time, and K; one action is scored by the protocol.
+
+    A panel is a task or, for a hand of Adroit, the mean of its three datasets, as published.
+    """
+    results = consistent(results)
+    found: dict[tuple[str, int, int], list[dict[int, float]]] = {}  # panel, best of N, K -> of each task
+    for task in sorted({row.task for row in results if row.method == "drol"}):
+        for candidates, rows in sorted(rows_by_candidates(results, task).items()):
+            for best_of in sorted({row.best_of for row in rows}):
+                own = [row for row in rows if row.best_of == best_of]
+                scores = seed_scores(own, protocol) if best_of == 1 else last_extra_scores(own)
+                if scores:
+                    found.setdefault((panel_of(task), best_of, candidates), []).append(scores)
     curves: Curves = {}
-    for (task, best_of, candidates), rows in sorted(groups.items()):
-        scores = seed_scores(rows, protocol) if best_of == 1 else last_extra_scores(rows)
-        if scores:
-            curves.setdefault(task, {}).setdefault(best_of, {})[candidates] = list(scores.values())
+    for (panel, best_of, candidates), tasks in found.items():
+        shared = sorted(set.intersection(*({*each} for each in tasks)))
+        if shared and (panel not in HANDS or len(tasks) == HAND_DATASETS):
+            means = [float(np.mean([each[seed] for each in tasks])) for seed in shared]
+            curves.setdefault(panel, {}).setdefault(best_of, {})[candidates] = means
     return curves
+
+
+def panel_of(task: str) -> str:
+    """Return the panel of the figure that a task belongs to."""
+    hand = task.split("-")[0]
+    return hand if task.endswith("-v1") and hand in HANDS else task
 
 
 def last_extra_scores(rows: Sequence[Result]) -> dict[int, float]:
@@ -89,4 +105,5 @@ def draw_panel(axes: Any, task: str, own: Mapping[int, Curve]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [str(each) for each in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set(xlabel="K", ylim=(-4, 109))
+    highest = max(score for curve in own.values() for scores in curve.values() for score in scores)
+    axes.set(xlabel="K", ylim=(-4, 1.09 * max(100, highest, *(published or {}).values())))

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from drol.errors import InputError, unknown_name
 from drol.experiments.results.collect import collect_results
+from drol.experiments.results.merge import distinct
 from drol.experiments.results.result import Result
 from drol.paper.planned import Evaluated, PlannedRun, State
-from drol.paper.presets import GROUP_OF_TASK
+from drol.paper.presets import GROUP_OF_TASK, TASKS
 from drol.paper.reproduce.experiments import COLUMNS, TUNED, Block, blocks_of, ladder_of
 from drol.paper.reproduce.scores import choosing_tasks, chosen_candidates
 from drol.runs.directory import EVALUATIONS
@@ -93,7 +94,7 @@ def make_plan(
 
 def evaluated(results: Iterable[Result]) -> Evaluated:
     """Return the evaluations of results that were made at the end of a training."""
-    return frozenset((*row.group, row.seed) for row in results if row.step == row.steps)
+    return frozenset((*row.group, row.seed, row.steps) for row in results if row.step == row.steps)
 
 
 def block_runs(
@@ -143,7 +144,7 @@ def tuned_runs(
     yield from ladder
     folders = [root / scale / each for each in choosing_tasks(task)]
     here = collect_results([folder for folder in folders if any(folder.rglob(EVALUATIONS))])
-    chosen = chosen_candidates([*here, *results], task, ladder_of(scale))
+    chosen = chosen_candidates(distinct([*here, *results]), task, ladder_of(scale))
     if chosen is None:
         elsewhere = evaluated(results)
         done = sum(each.state(root, elsewhere).done for each in ladder)
@@ -157,11 +158,10 @@ def tuned_runs(
 
 def family_of(task: str) -> str:
     """Return the family of a task: a row of the paper's first table, or the environment of an OGBench task."""
-    if task.endswith("-v2"):
-        return "antmaze (D4RL)"
-    if task.endswith("-v1"):
-        return "adroit (D4RL)"
-    return GROUP_OF_TASK.get(task) or "-".join(task.split("-singletask")[0].split("-")[:-1])
+    if task in TASKS and task.endswith(("-v1", "-v2")):
+        return "antmaze (D4RL)" if task.endswith("-v2") else "adroit (D4RL)"
+    dataset, single, _ = task.partition("-singletask")
+    return GROUP_OF_TASK.get(task) or (dataset.rpartition("-")[0] if single else task)
 
 
 def command_lines(run: PlannedRun, root: Path) -> list[str]:

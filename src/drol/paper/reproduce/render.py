@@ -54,7 +54,7 @@ def caption(table: Table) -> str:
     what = "families" if table.which == "1" else "tasks"
     return (
         f"Scores of {what}: ours (mean±deviation over seeds, {WORDS[table.protocol]}), below them the published ones; "
-        "^ ours are above, v below, = within noise"
+        "^ ours are above, v below, = within noise, ? one seed"
     )
 
 
@@ -151,7 +151,7 @@ def as_csv(table: Table) -> str:
     for row in table.rows:
         for method, cell in row.cells.items():
             theirs, ends = cell.published or (None, None), cell.interval or (None, None)
-            numbers = (cell.mean, cell.deviation, cell.seeds, cell.tasks, *theirs, *ends)
+            numbers = (cell.mean, cell.deviation, cell.seeds, len(cell.tasks), *theirs, *ends)
             shown = ["" if value is None else f"{value:g}" for value in numbers]
             writer.writerow((row.name, method, *shown, cell.verdict))
     return buffer.getvalue()

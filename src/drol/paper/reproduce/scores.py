@@ -4,6 +4,7 @@ The protocol of the FQL paper, which the DROL paper follows: on OGBench the mean
 training, on D4RL the last one, never the best.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from drol.errors import unknown_name
 from drol.experiments.results.result import Result
 
 PROTOCOLS = ("fql", "last", "best")
+CANDIDATES = "num_candidates"
 AVERAGED = 3  # evaluations whose mean is reported on OGBench
 
 
@@ -36,7 +38,40 @@ def reported_score(rows: Sequence[Result], protocol: str) -> float:
     return float(np.mean(scores[-averaged:]))
 
 
-def chosen_candidates(results: Iterable[Result], task: str, ladder: Sequence[int] | None = None) -> int | None:
+def groups_by_settings(rows: Iterable[Result]) -> list[list[Result]]:
+    """Split a method's results on one task by settings, K aside, and updates; those of most finished seeds first."""
+    groups: dict[tuple[str, int], list[Result]] = {}
+    for row in rows:
+        settings = {name: value for name, value in json.loads(row.settings).items() if name != CANDIDATES}
+        groups.setdefault((json.dumps(settings, sort_keys=True), row.steps), []).append(row)
+    return sorted(groups.values(), key=lambda own: -len(finished_seeds(own)))
+
+
+def finished_seeds(rows: Iterable[Result]) -> set[tuple[str, int]]:
+    """Return settings and seed of the trainings that reached their end."""
+    return {(row.settings_id, row.seed) for row in rows if row.evaluation == "training" and 0 < row.steps <= row.step}
+
+
+def rows_by_candidates(results: Iterable[Result], task: str) -> dict[int, list[Result]]:
+    """Return DROL's results on a task by K: those with the settings, K aside, and the updates that most seeds have."""
+    groups = groups_by_settings(row for row in results if row.method == "drol" and row.task == task)
+    found: dict[int, list[Result]] = {}
+    for row in groups[0] if groups else ():
+        found.setdefault(row.setting(CANDIDATES), []).append(row)
+    return found
+
+
+def candidate_means(results: Sequence[Result], task: str) -> dict[int, float]:
+    """Return the score of each K that was run on all tasks on which the paper's protocol chooses K for a task."""
+    found: list[dict[int, float]] = []
+    for each in choosing_tasks(task):
+        scores = {count: seed_scores(rows) for count, rows in rows_by_candidates(results, each).items()}
+        found.append({count: float(np.mean(list(own.values()))) for count, own in scores.items() if own})
+    shared = set.intersection(*({*each} for each in found))
+    return {count: float(np.mean([each[count] for each in found])) for count in sorted(shared)}
+
+
+def chosen_candidates(results: Sequence[Result], task: str, ladder: Sequence[int] | None = None) -> int | None:
     """Return the K that the paper's protocol chooses for a task: the best, and of equals the smallest.
 
     Args:
@@ -47,20 +82,10 @@ def chosen_candidates(results: Iterable[Result], task: str, ladder: Sequence[int
     Returns:
         K; None while a choosing task lacks one of them.
     """
-    scores: dict[int, dict[str, float]] = {}
-    choosing = choosing_tasks(task)
-    groups: dict[tuple[int, str], list[Result]] = {}
-    for row in results:
-        if row.method == "drol" and row.task in choosing:
-            groups.setdefault((row.setting("num_candidates"), row.task), []).append(row)
-    for (candidates, name), rows in groups.items():
-        seeds = seed_scores(rows)
-        if seeds:
-            scores.setdefault(candidates, {})[name] = float(np.mean(list(seeds.values())))
-    means = {each: float(np.mean(list(own.values()))) for each, own in scores.items() if {*own} == {*choosing}}
+    means = candidate_means(results, task)
     if len(means) < 2 or not {*(ladder or ())} <= {*means}:
         return None
-    return max(means, key=lambda candidates: (means[candidates], -candidates))
+    return max(means, key=lambda count: (means[count], -count))
 
 
 DEFAULT_NUMBERS = {"antsoccer": 4, "cube": 2, "scene": 2, "puzzle": 4}  # OGBench's default tasks; 1 elsewhere
@@ -76,6 +101,16 @@ def choosing_tasks(task: str) -> tuple[str, ...]:
     if task.endswith("-v1"):
         name = task.split("-")[0]
         return tuple(f"{name}-{data}-v1" for data in ("human", "cloned", "expert"))
-    dataset = task.split("-singletask")[0]
+    return (default_task(task.split("-singletask")[0]),)
+
+
+def default_task(dataset: str) -> str:
+    """Return the single task that OGBench means where only a dataset is named."""
     number = next((each for start, each in DEFAULT_NUMBERS.items() if dataset.startswith(start)), 1)
-    return (f"{dataset}-singletask-task{number}-v0",)
+    return f"{dataset}-singletask-task{number}-v0"
+
+
+def numbered(task: str) -> str:
+    """Return the name of a task with its number: `cube-single-play-singletask-v0` is task 2 of its dataset."""
+    dataset = task.removesuffix("-singletask-v0")
+    return task if dataset == task else default_task(dataset)

@@ -1,14 +1,15 @@
 """How much of the paper is reproduced: each table and figure with its commands, its cost and its present state."""
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from drol.experiments.results.result import Result
 from drol.paper.argument.tables import markdown
-from drol.paper.planned import PlannedRun
+from drol.paper.planned import Evaluated, PlannedRun
 from drol.paper.reproduce.cost import gpu_hours
 from drol.paper.reproduce.experiments import COLUMNS, EXPERIMENTS, TUNED
-from drol.paper.reproduce.plan import Plan, make_plan
+from drol.paper.reproduce.plan import Plan, evaluated, make_plan
 from drol.queue.jobs import Timing
 
 COMMAND = "drol paper status"
@@ -32,13 +33,13 @@ def status_tables(results: Iterable[Result], timings: Sequence[Timing]) -> dict[
         "experiments": each table and figure with its commands, its cost and its state; "runs": what is done of each
         task and method at the scale "small".
     """
-    finished = {key(row) for row in results if row.evaluation == "training" and row.step == row.steps}
+    finished = evaluated(row for row in results if row.evaluation == "training")
     rows = []
     for name in EXPERIMENTS:
         title, command = WHAT[name]
         paper, small = planned(name, "paper"), planned(name, "small")
         updates = [(run, len(run.seeds) * run.config.total_steps) for run in paper.runs]
-        done = sum(run_key(run, seed) in finished for run in small.runs for seed in run.seeds)
+        done = sum(is_trained(run, seed, finished) for run in small.runs for seed in run.seeds)
         total = sum(len(run.seeds) for run in small.runs)
         rows.append(
             (
@@ -51,7 +52,7 @@ def status_tables(results: Iterable[Result], timings: Sequence[Timing]) -> dict[
         )
     head = ("what", "commands", "updates", "GPU-hours (estimate)", "small scale: seeds done")
     timings = [timing for timing in timings if not timing.failed]
-    hours = sum(timing.seconds for timing in timings) / 3600
+    hours = sum(timing.core_hours for timing in timings)
     note = f"\n\n{len(timings)} runs of the small scale were timed: {hours:.1f} core-hours, their evaluations included."
     return {"experiments": markdown(head, rows) + (note if timings else ""), "runs": runs_table(finished)}
 
@@ -62,28 +63,19 @@ def planned(name: str, scale: str) -> Plan:
     return make_plan(name, scale, methods=columns, root=Path("nowhere"))
 
 
-def runs_table(finished: set[tuple]) -> str:
+def runs_table(finished: Evaluated) -> str:
     """Return the seeds that are done of each task and method at the small scale, and of how many."""
-    counts: dict[tuple[str, str], list[int]] = {}
+    counts: dict[tuple[str, str], dict[int, bool]] = {}
     for name in ("table1", "fig4"):
         for run in planned(name, "small").runs:
-            for seed in run.seeds:
-                done = counts.setdefault((run.task, run.label), [0, 0])
-                done[1] = max(done[1], seed + 1)
-    for task, label in counts:
-        counts[task, label][0] = sum(each[:2] == (task, label) for each in finished)
-    tasks = list(dict.fromkeys(task for task, _ in counts))
-    rows = [
-        (task, ", ".join(f"{label} {done}/{total}" for (own, label), (done, total) in counts.items() if own == task))
-        for task in tasks
-    ]
-    return markdown(("task", "seeds done"), rows)
+            own = counts.setdefault((run.task, run.label), {})
+            own |= {seed: is_trained(run, seed, finished) for seed in run.seeds}
+    rows: dict[str, list[str]] = {}
+    for (task, label), own in counts.items():
+        rows.setdefault(task, []).append(f"{label} {sum(own.values())}/{len(own)}")
+    return markdown(("task", "seeds done"), [(task, ", ".join(words)) for task, words in rows.items()])
 
 
-def key(row: Result) -> tuple[str, str, int]:
-    label = f"drol-k{row.setting('num_candidates')}" if row.method == "drol" else row.method
-    return row.task, label, row.seed
-
-
-def run_key(run: PlannedRun, seed: int) -> tuple[str, str, int]:
-    return run.task, run.label, seed
+def is_trained(run: PlannedRun, seed: int, finished: Evaluated) -> bool:
+    """Return whether one seed of a planned run was trained with just these settings for as long as planned."""
+    return dataclasses.replace(run, seeds=(seed,), best_of=()).evaluations() <= finished

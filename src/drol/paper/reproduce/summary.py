@@ -7,12 +7,13 @@ import numpy as np
 from drol.experiments.compare.compare import Difference, difference_of
 from drol.experiments.compare.groups import Group, make_groups
 from drol.experiments.compare.statistics import bootstrap_interval, interquartile_mean, probability_of_improvement
+from drol.experiments.results.merge import consistent
 from drol.experiments.results.result import Result
 from drol.paper.argument.tables import markdown
 from drol.paper.mechanism import MechanismRow
 from drol.paper.reproduce.experiments import COLUMNS, DEFAULT_K, short_name
 from drol.paper.reproduce.render import number
-from drol.paper.reproduce.scores import seed_scores
+from drol.paper.reproduce.scores import CANDIDATES, finished_seeds, groups_by_settings, rows_by_candidates, seed_scores
 from drol.paper.reproduce.table import TITLES, scores_by_cell
 
 COMMAND = "drol paper summary"
@@ -22,7 +23,7 @@ MARGIN = 5.0  # points that do not matter
 DIFFERENCES = ("method", "seeds", "mean", "lowest to highest seed", "minus DROL(16)", "95% interval", "verdict")
 
 
-def summary_tables(results: Sequence[Result], mechanism: Sequence[MechanismRow] = ()) -> dict[str, str]:
+def summary_tables(results: Iterable[Result], mechanism: Sequence[MechanismRow] = ()) -> dict[str, str]:
     """Return the tables of docs/results.md, as Markdown.
 
     Args:
@@ -32,6 +33,7 @@ def summary_tables(results: Sequence[Result], mechanism: Sequence[MechanismRow] 
     Returns:
         "scores", "order", "differences", "candidates" and "ownership".
     """
+    results = consistent(results)
     return {
         "scores": scores_table(results),
         "order": order_table(results),
@@ -57,7 +59,7 @@ def scores_table(results: Sequence[Result]) -> str:
 
 
 def order_table(results: Sequence[Result]) -> str:
-    """Return the methods by their mean over the mazes of a point, with intervals over seeds."""
+    """Return the methods by their mean over the mazes of a point; those of fewer tasks come last."""
     scores = {key: own for key, own in scores_by_cell(results, "fql", []).items() if key[0].startswith(ORDERED)}
     rows = []
     for method in (each for each in COLUMNS if each != "drol*"):
@@ -73,9 +75,9 @@ def order_table(results: Sequence[Result]) -> str:
             interval_words(list(own.values())),
             "-" if method == "drol" else f"{probability_of_improvement(ours, theirs):.2f}",
         )
-        rows.append((mean, (TITLES[method], len(own), sum(map(len, own.values())), *numbers)))
+        rows.append(((-len(own), -mean), (TITLES[method], len(own), sum(map(len, own.values())), *numbers)))
     head = ("method", "tasks", "runs", "mean of tasks", "IQM of runs", "95% interval of IQM", "P(better than DROL(16))")
-    return markdown(head, [cells for _, cells in sorted(rows, key=lambda row: -row[0])])
+    return markdown(head, [cells for _, cells in sorted(rows, key=lambda row: row[0])])
 
 
 def interval_words(tasks: Sequence[Sequence[float]]) -> str:
@@ -89,13 +91,15 @@ def interval_words(tasks: Sequence[Sequence[float]]) -> str:
 def differences_table(results: Sequence[Result]) -> str:
     """Return how far each method is from DROL(16) on the task with several seeds, with its interval and a verdict."""
     groups: dict[str, Group] = {}
-    for group in make_groups([row for row in results if row.task == SEEDED and row.evaluation == "training"], "last3"):
-        first = group.rows[0]
-        if first.method != "drol" or first.setting("num_candidates") == DEFAULT_K:
-            groups[first.method] = group
-    if "drol" not in groups:
-        return markdown(DIFFERENCES, [])
-    found = [difference_of(groups[name], groups["drol"], MARGIN) for name in COLUMNS if name in groups]
+    for method in COLUMNS:
+        rows = [row for row in results if (row.task, row.method, row.evaluation) == (SEEDED, method, "training")]
+        if method == "drol":
+            rows = [row for row in rows if row.setting(CANDIDATES) == DEFAULT_K]
+        main = next(iter(groups_by_settings(rows)), [])
+        done = {seed for _, seed in finished_seeds(main)}
+        for group in make_groups([row for row in main if row.seed in done], "last3"):
+            groups[method] = group
+    found = [difference_of(groups[name], groups["drol"], MARGIN) for name in groups if "drol" in groups]
     return markdown(DIFFERENCES, [difference_cells(each) for each in sorted(found, key=lambda each: -each.value)])
 
 
@@ -105,25 +109,24 @@ def difference_cells(difference: Difference) -> tuple[object, ...]:
     start = (TITLES[method], len(scores), f"{scores.mean():.0f}", f"{scores.min():.0f} to {scores.max():.0f}")
     if method == "drol":
         return (*start, "-", "-", "-")
-    ends = "-" if difference.interval is None else f"{difference.interval.low:+.0f} to {difference.interval.high:+.0f}"
+    known = difference.interval if len(scores) > 1 else None  # that of one seed would be of its episodes alone
+    ends = f"{known.low:+.0f} to {known.high:+.0f}" if known else "-"
     return (*start, f"{difference.value:+.0f}", ends, difference.words)
 
 
-def candidates_table(results: Iterable[Result]) -> str:
+def candidates_table(results: Sequence[Result]) -> str:
     """Return scores and diagnostics against K: in one pass and as the best of several."""
-    groups: dict[tuple[str, int], list[Result]] = {}
-    for row in results:
-        if row.method == "drol":
-            groups.setdefault((row.task, row.setting("num_candidates")), []).append(row)
-    tasks = {task for task, _ in groups if len([key for key in groups if key[0] == task]) > 1}
+    tasks = sorted({row.task for row in results if row.method == "drol"})
+    found = {task: rows_by_candidates(results, task) for task in tasks}
+    groups = [(task, count, rows) for task, own in found.items() if len(own) > 1 for count, rows in sorted(own.items())]
     rows = []
-    for (task, candidates), own in sorted(groups.items()):
+    for task, candidates, own in groups:
         scores = list(seed_scores(own).values())
-        if task not in tasks or not scores:
+        if not scores:
             continue
         ends = [row for row in own if row.evaluation == "training" and row.step == row.steps]
         extra = [row for row in own if row.evaluation == "extra" and row.step == row.steps]
-        cells = [mean_and_range([row.score for row in extra if row.best_of == count]) for count in (4, 16)]
+        cells = [best_of_words([row.score for row in extra if row.best_of == count], len(scores)) for count in (4, 16)]
         figures = [
             f"{np.mean([row.figures[name] for row in ends if name in row.figures]):.3f}"
             for name in ("routed_bc_loss", "candidate_distance", "candidate_divergence")
@@ -143,6 +146,12 @@ def mean_and_range(scores: Sequence[float]) -> str:
     return f"{np.mean(scores):.0f}" + (f" ({min(scores):.0f} to {max(scores):.0f})" if len(scores) > 1 else "")
 
 
+def best_of_words(scores: Sequence[float], seeds: int) -> str:
+    """Return mean and range, and of how many seeds where not all have been played."""
+    played = f", {len(scores)} seed{'s' * (len(scores) > 1)}" if 0 < len(scores) < seeds else ""
+    return mean_and_range(scores) + played
+
+
 def ownership_table(mechanism: Sequence[MechanismRow]) -> str:
     """Return the mechanism at the end of training, against K."""
     last = {row.task: 0 for row in mechanism}
@@ -154,14 +163,13 @@ def ownership_table(mechanism: Sequence[MechanismRow]) -> str:
             groups.setdefault((row.task, row.candidates), []).append(row)
     rows = []
     for (task, candidates), own in sorted(groups.items()):
-        shares = [np.mean([getattr(row, name) or 0 for row in own]) for name in ("handover", "handoff", "cold")]
         gap, held = np.mean([row.q_gap for row in own]), np.mean([row.held for row in own])
         shown = [
-            f"{shares[0]:.0%}",
+            share_words([row.handover for row in own]),
             f"{1 - 1 / candidates:.0%}",
             f"{held:,.0f}",
-            f"{shares[1]:.0%}",
-            f"{shares[2]:.0%}",
+            share_words([row.handoff for row in own]),
+            share_words([row.cold for row in own]),
         ]
         rows.append((short_name(task), candidates, len(own), *shown, f"{gap:+.2f}"))
     head = (
@@ -169,3 +177,9 @@ def ownership_table(mechanism: Sequence[MechanismRow]) -> str:
         "lost by one step along Q", "latents that own nothing", "Q of winners minus others",
     )  # fmt: skip
     return markdown(head, rows)
+
+
+def share_words(shares: Sequence[float | None]) -> str:
+    """Return the mean of shares; with one checkpoint it is not known which owners changed."""
+    known = [share for share in shares if share is not None]
+    return f"{np.mean(known):.0%}" if known else "-"

@@ -2,14 +2,16 @@
 
 import dataclasses
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from drol.errors import unknown_name
+from drol.experiments.results.merge import consistent, differences_in_circumstances
 from drol.experiments.results.result import Result
 from drol.paper.presets import TASKS
 from drol.paper.published import (
@@ -18,11 +20,21 @@ from drol.paper.published import (
     REMARKS,
     Published,
     family_cells,
+    published_updates,
     task_cells,
 )
 from drol.paper.reproduce.experiments import COLUMNS, DEFAULT_K, TUNED, ladder_of
 from drol.paper.reproduce.plan import family_of
-from drol.paper.reproduce.scores import chosen_candidates, seed_scores
+from drol.paper.reproduce.scores import (
+    CANDIDATES,
+    candidate_means,
+    choosing_tasks,
+    chosen_candidates,
+    finished_seeds,
+    groups_by_settings,
+    numbered,
+    seed_scores,
+)
 
 TABLES = ("1", "full")
 TITLES = {
@@ -48,7 +60,7 @@ class Cell:
     published: Published | None
     interval: tuple[float, float] | None  # of the difference from the published one
     verdict: str  # "within noise", "above", "below", "not run", "not published" or "one seed"
-    tasks: int = 1  # that the mean is of
+    tasks: tuple[str, ...] = ()  # that the mean is of
     bold: bool = False
     underlined: bool = False
 
@@ -59,7 +71,7 @@ class TableRow:
 
     name: str
     tasks: int  # that the family has in this table
-    done: int  # of them with a run of every method that has one
+    done: int  # of them that the methods which are compared were run on
     cells: Mapping[str, Cell]
 
 
@@ -87,7 +99,7 @@ def make_table(results: Iterable[Result], which: str = "1", protocol: str = "fql
     if which not in TABLES:
         raise unknown_name("table", which, TABLES)
     notes: list[str] = []
-    scores = scores_by_cell(list(results), protocol, notes)
+    scores = scores_by_cell(results, protocol, notes)
     tasks = {task for task, _ in scores}
     ours = [task for task in sorted(tasks) if task not in TASKS]
     names = [*TASKS, *ours]
@@ -111,70 +123,64 @@ def verdict_words() -> str:
     """Return how verdicts are made."""
     return (
         f"a verdict compares two means by Welch's interval ({CONFIDENCE:.0%}, {PUBLISHED_SEEDS} published seeds, half "
-        "a point for rounding): within noise if it holds 0, else above or below; a single seed of ours is given the "
-        "published deviation"
+        "a point for rounding): within noise if it holds 0, else above or below; one seed of ours has no verdict (?); "
+        "the published deviation of a family is taken from those of its tasks, as of independent seeds"
     )
 
 
-def scores_by_cell(results: Sequence[Result], protocol: str, notes: list[str]) -> Scores:
-    """Return the reported score of each seed, by task and column."""
-    groups: dict[tuple[str, str], dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
-    for task, own in by_task(results).items():
-        tuned = chosen_candidates(results, task, LEAST_LADDER) if any(row.method == "drol" for row in own) else None
-        for row in own:
-            for column in columns_of(row, tuned):
-                groups[task, column][row.settings_id].append(row)
-    found = {}
-    for (task, column), settings in groups.items():
-        scores = {each: seed_scores(rows, protocol) for each, rows in settings.items()}
-        best = max(scores, key=lambda each: len(scores[each]))
-        if sum(bool(each) for each in scores.values()) > 1:
-            notes.append(
-                f"{task}, {TITLES[column]}: runs of {len(scores)} settings; those of settings {best} are taken, "
-                "give their folders alone to choose others"
-            )
-        if scores[best]:
-            found[task, column] = scores[best]
-            notes += mixed_circumstances(task, column, settings[best])
+def scores_by_cell(results: Iterable[Result], protocol: str, notes: list[str]) -> Scores:
+    """Return the reported score of each seed, by task and column, and add notes on what does not fit together."""
+    results = consistent(dataclasses.replace(row, task=numbered(row.task)) for row in results)
+    found, counted = {}, []
+    for task in dict.fromkeys(row.task for row in results):
+        for method in dict.fromkeys(row.method for row in results if row.task == task and row.method in TITLES):
+            own = [row for row in results if (row.task, row.method, row.evaluation) == (task, method, "training")]
+            groups = [each for each in groups_by_settings(own) if finished_seeds(each)]
+            if not groups:
+                continue
+            if len(groups) > 1:
+                notes.append(
+                    f"{task}, {TITLES[method]}: runs of {len(groups)} settings or lengths; those with most seeds are "
+                    f"taken ({groups[0][0].steps:,} updates); give their folders alone to choose others"
+                )
+            counted += groups[0]
+            columns = {method: groups[0]} if method != "drol" else drol_columns(groups[0], results, task, notes)
+            scores = {(task, column): seed_scores(rows, protocol) for column, rows in columns.items()}
+            found |= {cell: own for cell, own in scores.items() if own}
+    advice = "scores may differ for that reason alone; `drol results merge --keep-apart` separates them"
+    notes += [f"{line}; {advice}" for line in differences_in_circumstances(counted)]
+    notes += lengths_of_training(counted)
     return found
 
 
-def by_task(results: Iterable[Result]) -> dict[str, list[Result]]:
-    groups: dict[str, list[Result]] = defaultdict(list)
-    for row in results:
-        groups[row.task].append(row)
-    return groups
-
-
-def columns_of(row: Result, tuned: int | None) -> list[str]:
-    """Return the columns of the table that a result belongs to."""
-    if row.evaluation != "training" or row.method not in COLUMNS:
-        return []
-    if row.method != "drol":
-        return [row.method]
-    candidates = row.setting("num_candidates")
-    return ["drol"] * (candidates == DEFAULT_K) + [TUNED] * (candidates == tuned)
-
-
-def mixed_circumstances(task: str, column: str, rows: Sequence[Result]) -> list[str]:
-    """Return a note for each thing in which the runs of a cell differ though they should not."""
-    values: dict[str, set[str]] = defaultdict(set)
+def drol_columns(rows: Sequence[Result], results: Sequence[Result], task: str, notes: list[str]) -> dict[str, list]:
+    """Return the results that belong to DROL(16) and, once K has been chosen, to DROL*."""
+    by_candidates: dict[int, list[Result]] = defaultdict(list)
     for row in rows:
-        for name, value in row.circumstances.items():
-            values[name].add(value)
-    return [
-        f"{task}, {TITLES[column]}: its seeds differ in {name} ({', '.join(sorted(found))}); "
-        "`drol results merge --keep-apart` separates them"
-        for name, found in values.items()
-        if len(found) > 1
-    ]
+        by_candidates[row.setting(CANDIDATES)].append(row)
+    tuned = chosen_candidates(results, task, LEAST_LADDER)
+    if tuned is not None:
+        tried, where = candidate_means(results, task), " ".join(choosing_tasks(task))
+        words = f"K* is {tuned}, the best of {', '.join(map(str, tried))} on {where}"
+        notes += [words] if words not in notes else []
+    columns = {"drol": by_candidates.get(DEFAULT_K, [])}
+    return columns if tuned is None else columns | {TUNED: by_candidates.get(tuned, [])}
+
+
+def lengths_of_training(rows: Iterable[Result]) -> list[str]:
+    """Return a note if ours were trained for other numbers of updates than the published ones."""
+    own = {row.steps for row in rows if row.task in TASKS and row.steps != published_updates(row.task)}
+    if not own:
+        return []
+    lengths = " to ".join(f"{count:,}" for count in sorted({min(own), max(own)}))
+    return [f"ours were trained for {lengths} updates, the published ones for 1,000,000 (D4RL: 500,000)"]
 
 
 def task_row(task: str, scores: Scores) -> TableRow:
     cells = {}
     for method in COLUMNS:
         own = list(scores.get((task, method), {}).values())
-        cells[method] = make_cell(own, task_cells().get((task, method)))
+        cells[method] = make_cell(summarised([own] if own else []), task_cells().get((task, method)))
     done = any(cell.mean is not None for cell in cells.values())
     return TableRow(task, 1, int(done), emphasised(cells))
 
@@ -184,34 +190,62 @@ def family_row(family: str, tasks: Sequence[str], scores: Scores) -> TableRow:
 
     Beside a family that was run in part stands the mean of the published numbers of the same tasks.
     """
-    cells, done = {}, 0
+    cells = {}
     for method in COLUMNS:
-        run = [task for task in tasks if (task, method) in scores]
-        done = max(done, len(run))
-        published = family_cells().get((family, method))
-        if run and len(run) < len(tasks):
-            published = mean_published([task_cells().get((task, method)) for task in run])
-        cell = make_cell(family_means([scores[task, method] for task in run]), published)
-        cells[method] = dataclasses.replace(cell, tasks=len(run))
-    return TableRow(family, len(tasks), done, emphasised(cells))
+        run = tuple(task for task in tasks if (task, method) in scores)
+        published = mean_published([task_cells().get((task, method)) for task in run or tasks])
+        printed = family_cells().get((family, method))
+        if printed and len(run) in (0, len(tasks)):
+            published = Published(printed.mean, published.deviation if published else printed.deviation)
+        cell = make_cell(family_summary([scores[task, method] for task in run]), published)
+        shown = printed if len(run) in (0, len(tasks)) else published
+        cells[method] = dataclasses.replace(cell, published=shown, tasks=run)
+    return TableRow(family, len(tasks), len(compared_tasks(cells)), emphasised(cells))
+
+
+def compared_tasks(cells: Mapping[str, Cell]) -> tuple[str, ...]:
+    """Return the tasks on which the cells of a row are compared: the most that were run, by the most methods."""
+    counts = Counter(cell.tasks for cell in cells.values() if cell.mean is not None)
+    return max(counts, key=lambda tasks: (len(tasks), counts[tasks]), default=())
 
 
 def run_in_part(row: TableRow) -> list[str]:
-    """Return a note if methods of a family were run on fewer of its tasks than others."""
-    fewer = [f"{TITLES[method]} ({cell.tasks})" for method, cell in row.cells.items() if 0 < cell.tasks < row.done]
-    if not fewer:
+    """Return a note if methods of a family were run on other of its tasks than those that are compared."""
+    compared = compared_tasks(row.cells)
+    others = [
+        f"{TITLES[method]} ({len(cell.tasks)})"
+        for method, cell in row.cells.items()
+        if cell.mean is not None and cell.tasks != compared
+    ]
+    if not others:
         return []
-    return [f"{row.name}: of fewer than {row.done} tasks, and so not compared with the others: {', '.join(fewer)}"]
+    words = f"not of the same {len(compared)} tasks, and so not compared with the rest"
+    return [f"{row.name}: {words}: {', '.join(others)}"]
 
 
-def family_means(tasks: Sequence[Mapping[int, float]]) -> list[float]:
-    """Return the mean over tasks for each seed that all of them have; over all scores if they share none."""
+class Summary(NamedTuple):
+    """A mean over seeds, their deviation, and how many there are; no deviation with one."""
+
+    mean: float
+    deviation: float | None
+    seeds: int
+
+
+def summarised(tasks: Sequence[Sequence[float]]) -> Summary | None:
+    """Return the mean over tasks of the means over their seeds; the deviation is that of independent tasks."""
     if not tasks:
-        return []
-    shared = set.intersection(*({*task} for task in tasks))
-    if len(shared) > 1 or all({*task} == shared for task in tasks):
-        return [float(np.mean([task[seed] for task in tasks])) for seed in sorted(shared)]
-    return [float(np.mean([np.mean(list(task.values())) for task in tasks]))]
+        return None
+    seeds = min(map(len, tasks))
+    variances = [float(np.var(own, ddof=1)) for own in tasks] if seeds > 1 else []
+    deviation = math.sqrt(sum(variances)) / len(tasks) if variances else None
+    return Summary(float(np.mean([np.mean(own) for own in tasks])), deviation, seeds)
+
+
+def family_summary(tasks: Sequence[Mapping[int, float]]) -> Summary | None:
+    """Return the mean over tasks; where all have the same seeds, the deviation is over seeds of that mean."""
+    if tasks and all(own.keys() == tasks[0].keys() for own in tasks):
+        return summarised([[float(np.mean([own[seed] for own in tasks])) for seed in tasks[0]]])
+    return summarised([list(own.values()) for own in tasks])
 
 
 def mean_published(cells: Sequence[Published | None]) -> Published | None:
@@ -223,48 +257,40 @@ def mean_published(cells: Sequence[Published | None]) -> Published | None:
     return Published(float(np.mean([each.mean for each in known])), deviation)
 
 
-def make_cell(scores: Sequence[float], published: Published | None) -> Cell:
+def make_cell(own: Summary | None, published: Published | None) -> Cell:
     """Return a cell with its verdict."""
-    if not scores:
-        return Cell(None, None, 0, published, None, "not run")
-    mean = float(np.mean(scores))
-    deviation = float(np.std(scores, ddof=1)) if len(scores) > 1 else None
-    if published is None:
-        return Cell(mean, deviation, len(scores), None, None, "not published")
-    interval = difference_interval(mean, deviation, len(scores), published)
-    if interval is None:
-        return Cell(mean, deviation, len(scores), published, None, "one seed")
-    low, high = interval
-    verdict = "above" if low > 0 else "below" if high < 0 else "within noise"
-    return Cell(mean, deviation, len(scores), published, interval, verdict)
-
-
-def difference_interval(
-    mean: float, deviation: float | None, seeds: int, published: Published
-) -> tuple[float, float] | None:
-    """Return Welch's interval of our mean minus the published one; None where no deviation is known at all."""
-    own = published.deviation if deviation is None else deviation
     if own is None:
-        return None
-    parts = [(own**2 / seeds, max(seeds - 1, 1) if deviation is not None else PUBLISHED_SEEDS - 1)]
+        return Cell(None, None, 0, published, None, "not run")
+    if published is None:
+        return Cell(*own, None, None, "not published")
+    if own.deviation is None:
+        return Cell(*own, published, None, "one seed")
+    low, high = difference_interval(own, own.deviation, published)
+    verdict = "above" if low > 0 else "below" if high < 0 else "within noise"
+    return Cell(*own, published, (low, high), verdict)
+
+
+def difference_interval(own: Summary, deviation: float, published: Published) -> tuple[float, float]:
+    """Return Welch's interval of our mean minus the published one."""
+    parts = [(deviation**2 / own.seeds, own.seeds - 1)]
     if published.deviation is not None:
         parts.append((published.deviation**2 / PUBLISHED_SEEDS, PUBLISHED_SEEDS - 1))
     variance = sum(part for part, _ in parts)
     freedom = variance**2 / sum(part**2 / count for part, count in parts) if variance else 1.0
     half = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(variance) + ROUNDING
-    return mean - published.mean - half, mean - published.mean + half
+    return own.mean - published.mean - half, own.mean - published.mean + half
 
 
 def emphasised(cells: Mapping[str, Cell]) -> dict[str, Cell]:
     """Return the cells of a row with the paper's bold and underlined marks, by our numbers as they are printed.
 
-    Only those of the most tasks are compared: a mean that lacks the hard ones is no better for it.
+    Only means of the same tasks are compared: one that lacks the hard ones is no better for it.
     """
-    most = max(cell.tasks for cell in cells.values())
+    compared = compared_tasks(cells)
     known = {
         method: max(round(cell.mean), 0)
         for method, cell in cells.items()
-        if cell.mean is not None and cell.tasks == most
+        if cell.mean is not None and cell.tasks == compared
     }
     best = max(known.values(), default=0)
     marked = {}
