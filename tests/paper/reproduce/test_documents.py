@@ -77,3 +77,15 @@ def test_the_table_of_the_demo_is_that_of_the_files():
     for path, settings in (("demo.csv", many), ("demo_settings.csv", own)):
         _, cloned = scores_of(path, 3_000, **settings | {"bc_weight": 0.03, "q_weight": 0.0})
         assert f"| {cloned[0]} |" in text
+
+
+@pytest.mark.parametrize("name", ["cube_300.csv", "paper_rates.csv"])
+def test_the_curves_of_the_cube_are_those_of_the_files(name):
+    text = (PROJECT / "docs" / "results.md").read_text()
+    curves = {}
+    for row in read_results(RESULTS / name):
+        if row.evaluation == "training" and row.step > 0:
+            curves.setdefault((row.method, row.seed), []).append((row.step, f"{row.score:.0f}"))
+    assert curves
+    for own in curves.values():
+        assert ", ".join(score for _, score in sorted(own)) in text
