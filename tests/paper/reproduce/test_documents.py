@@ -79,8 +79,8 @@ def test_the_table_of_the_demo_is_that_of_the_files():
         assert f"| {cloned[0]} |" in text
 
 
-@pytest.mark.parametrize("name", ["cube_300.csv", "paper_rates.csv"])
-def test_the_curves_of_the_cube_are_those_of_the_files(name):
+@pytest.mark.parametrize("name", ["cube_300.csv", "paper_rates.csv", "another_machine.csv"])
+def test_curves_that_the_document_quotes_are_those_of_the_files(name):
     text = (PROJECT / "docs" / "results.md").read_text()
     curves = {}
     for row in read_results(RESULTS / name):
