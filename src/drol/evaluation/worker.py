@@ -2,6 +2,7 @@
 
 import random
 import signal
+import warnings
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -54,6 +55,7 @@ def serve(connection: Connection, make_environment: Callable[[], Any]) -> None:
     """Answer resets and steps until the other side closes the connection."""
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
+    warnings.filterwarnings("ignore", ".*precision lowered by casting")  # of OGBench's tables, at every reset
     environment = None
     while True:
         try:

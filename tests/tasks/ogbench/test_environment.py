@@ -6,7 +6,7 @@ import pytest
 
 from drol.errors import InputError
 from drol.tasks.ogbench import SOURCE
-from drol.tasks.ogbench.environment import draw_without_screen
+from drol.tasks.ogbench.environment import draw_without_screen, make_ogbench
 
 
 def test_the_environment_of_a_task_is_made_without_its_data(tmp_path, monkeypatch):
@@ -28,6 +28,12 @@ def no_screen(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco.gl_context", "the module")
     monkeypatch.delitem(sys.modules, "mujoco.rendering.classic.gl_context", raising=False)
     return reloaded
+
+
+def test_the_space_of_a_table_is_looked_at_without_a_warning():
+    environment = make_ogbench("cube-single-singletask-task2-v0")
+    assert environment.action_space.shape == (5,)  # warnings are errors here
+    assert environment.action_space is environment.action_space
 
 
 def test_images_are_drawn_without_a_screen(no_screen):

@@ -35,6 +35,8 @@ def make_ogbench(environment_name: str, frame_stack: int = 1, success_timing: st
         tempfile.tempdir = folder
         try:
             environment = gymnasium.make(environment_name, disable_env_checker=True, **SUCCESS_TIMINGS[success_timing])
+            # A table makes its space anew, with a warning, whenever it is asked; a wrapper keeps what it is given.
+            environment.action_space = environment.action_space
         finally:
             tempfile.tempdir = previous
     return stack_frames(environment, frame_stack)
