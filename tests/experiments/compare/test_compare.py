@@ -154,3 +154,12 @@ def test_mistakes_are_one_line(compared, changes, options, message):
 def test_extra_evaluations_are_compared_with_each_other(compared):
     extra = [made_result(evaluation="extra", best_of=number, seed=seed) for number in (1, 16) for seed in (0, 1)]
     assert compared(made_result(), *extra, evaluation="extra").labels == ["drol best_of=1", "drol best_of=16"]
+
+
+def test_files_of_which_nothing_could_be_read_say_why(tmp_path):
+    write_results([made_result(score=100.0, outcomes="01")], tmp_path / "results.csv")
+    with pytest.raises(InputError, match=r"nothing was left to compare: .*line 2: score is 100, but 50%"):
+        compare(tmp_path / "results.csv")
+    write_results([made_result(), made_result(score=100.0, outcomes="01", seed=1)], tmp_path / "results.csv")
+    with pytest.raises(InputError, match="these runs have no extra evaluation"):
+        compare(tmp_path / "results.csv", evaluation="extra")

@@ -135,7 +135,7 @@ def compare_results(
     """Compare results that were collected; as `compare`."""
     results = [each for each in distinct(collected) if each.evaluation == evaluation]
     if not results:
-        if collected.skipped:
+        if collected.skipped and not collected:
             raise InputError(f"nothing was left to compare: {collected.skipped[0]}{more(collected.skipped)}")
         advice = "`drol evaluate` adds extra ones" if evaluation == "extra" else "train until the first one"
         raise InputError(f"these runs have no {evaluation} evaluation with a score; {advice}")

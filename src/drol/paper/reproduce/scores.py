@@ -11,9 +11,9 @@ import numpy as np
 
 from drol.errors import unknown_name
 from drol.experiments.results.result import Result
+from drol.paper.planned import CANDIDATES
 
 PROTOCOLS = ("fql", "last", "best")
-CANDIDATES = "num_candidates"
 AVERAGED = 3  # evaluations whose mean is reported on OGBench
 
 
@@ -110,7 +110,7 @@ def default_task(dataset: str) -> str:
     return f"{dataset}-singletask-task{number}-v0"
 
 
-def numbered(task: str) -> str:
+def with_number(task: str) -> str:
     """Return the name of a task with its number: `cube-single-play-singletask-v0` is task 2 of its dataset."""
     dataset = task.removesuffix("-singletask-v0")
     return task if dataset == task else default_task(dataset)

@@ -11,9 +11,10 @@ from drol.experiments.results.merge import consistent
 from drol.experiments.results.result import Result
 from drol.paper.argument.tables import markdown
 from drol.paper.mechanism import MechanismRow
+from drol.paper.planned import CANDIDATES
 from drol.paper.reproduce.experiments import COLUMNS, DEFAULT_K, short_name
 from drol.paper.reproduce.render import number
-from drol.paper.reproduce.scores import CANDIDATES, finished_seeds, groups_by_settings, rows_by_candidates, seed_scores
+from drol.paper.reproduce.scores import finished_seeds, groups_by_settings, rows_by_candidates, seed_scores
 from drol.paper.reproduce.table import TITLES, scores_by_cell
 
 COMMAND = "drol paper summary"

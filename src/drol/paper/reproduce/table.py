@@ -13,6 +13,7 @@ from scipy import stats
 from drol.errors import unknown_name
 from drol.experiments.results.merge import consistent, differences_in_circumstances
 from drol.experiments.results.result import Result
+from drol.paper.planned import CANDIDATES
 from drol.paper.presets import TASKS
 from drol.paper.published import (
     GENERAL_REMARKS,
@@ -26,14 +27,13 @@ from drol.paper.published import (
 from drol.paper.reproduce.experiments import COLUMNS, DEFAULT_K, TUNED, ladder_of
 from drol.paper.reproduce.plan import family_of
 from drol.paper.reproduce.scores import (
-    CANDIDATES,
     candidate_means,
     choosing_tasks,
     chosen_candidates,
     finished_seeds,
     groups_by_settings,
-    numbered,
     seed_scores,
+    with_number,
 )
 
 TABLES = ("1", "full")
@@ -130,7 +130,7 @@ def verdict_words() -> str:
 
 def scores_by_cell(results: Iterable[Result], protocol: str, notes: list[str]) -> Scores:
     """Return the reported score of each seed, by task and column, and add notes on what does not fit together."""
-    results = consistent(dataclasses.replace(row, task=numbered(row.task)) for row in results)
+    results = consistent(dataclasses.replace(row, task=with_number(row.task)) for row in results)
     found, counted = {}, []
     for task in dict.fromkeys(row.task for row in results):
         for method in dict.fromkeys(row.method for row in results if row.task == task and row.method in TITLES):
