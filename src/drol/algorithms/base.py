@@ -60,6 +60,7 @@ class Algorithm(eqx.Module):
 
     draws_actions: ClassVar[bool] = True  # whether two actions for one observation differ
     acting: ClassVar[tuple[str, ...]] = ()  # hyperparameters of `act` alone, which an evaluation may change
+    choosing: ClassVar[tuple[str, ...]] = ()  # those of them that matter only where the best of several draws acts
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # name of a preset -> hyperparameters that differ
 
     batch_size: eqx.AbstractVar[int]  # transitions that an update takes

@@ -99,6 +99,7 @@ class DROL(Algorithm):
     )
 
     acting: ClassVar = ("best_of_aggregation", "densest")
+    choosing: ClassVar = acting
     presets: ClassVar = {
         "laptop": {**SMALL, "num_candidates": 64, "q_aggregation": "min", "bc_weight": 0.03, "discount": 0.995}
     }

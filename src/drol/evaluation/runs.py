@@ -68,6 +68,9 @@ def evaluate(
         raise InputError(f"first_seed is {first_seed}; with {episodes} episodes it must be at most 2^32 - {episodes}")
     algorithm = run.config.algorithm.acting_with(acting)
     count = algorithm.check_best_of(best_of)
+    without_effect = [name for name in acting if name in algorithm.choosing and count == 1]
+    if without_effect:
+        raise InputError(f"{without_effect[0]} is given, but there is nothing to choose among 1 draw; give best_of, too")
     step = run.saved_step(step)
     if not replace:
         refuse_fewer(run, step, count, acting, episodes)

@@ -73,7 +73,7 @@ def order_table(results: Sequence[Result]) -> str:
         numbers = (
             f"{mean:.0f}",
             f"{interquartile_mean(list(own.values())):.0f}",
-            interval_words(list(own.values())),
+            interval_over_seeds(list(own.values())),
             "-" if method == "drol" else f"{probability_of_improvement(ours, theirs):.2f}",
         )
         rows.append(((-len(own), -mean), (TITLES[method], len(own), sum(map(len, own.values())), *numbers)))
@@ -81,7 +81,7 @@ def order_table(results: Sequence[Result]) -> str:
     return markdown(head, [cells for _, cells in sorted(rows, key=lambda row: row[0])])
 
 
-def interval_words(tasks: Sequence[Sequence[float]]) -> str:
+def interval_over_seeds(tasks: Sequence[Sequence[float]]) -> str:
     """Return the interval of an interquartile mean over seeds; a task with one seed would seem to be known exactly."""
     if min(map(len, tasks)) < 2:
         return "-"
