@@ -16,7 +16,7 @@ MISTAKES = {
     "updates played": (["--updates", "5"], "--updates needs --offline"),
     "a discount played": (["--discount", "0.9"], "--discount needs --offline"),
     "densest offline": (["--offline", "--densest", "8"], "--densest cannot be used with --offline"),
-    "densest of one": (["--densest", "8"], "densest is given, but there is nothing to choose among 1 draw; give best_of"),
+    "densest of one": (["--densest", "8"], "densest is given, but there is nothing to choose of 1 draw"),
     "steps of another": (["--act-steps", "2"], "act_steps is given; of the hyperparameters of DROL evaluations may"),
     "two steps": (["--offline", "--every-step", "--step", "6"], "step 6 and every_step exclude each other"),
     "no step": (["--offline", "--step", "5"], "no policy of step 5"),

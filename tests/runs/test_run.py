@@ -38,6 +38,17 @@ def test_a_run_without_policies_says_so(tmp_path):
         run.policy()
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [("data/mine.npz", "do this in the folder in which it was trained"), ("/nowhere/mine.npz", "put it back")],
+)
+def test_data_that_is_not_found_again_is_named_with_the_run(tmp_path, name, remedy):
+    run = Run(saved_run(tmp_path / "run", tiny_config(dataset=name), (0,)), tiny_config(dataset=name))
+    with pytest.raises(InputError) as caught:
+        run.task  # noqa: B018
+    assert str(caught.value) == f"{tmp_path / 'run'} was trained on {name}, which is not there; {remedy}"
+
+
 def test_an_algorithm_that_is_not_registered_is_given_as_a_class(tmp_path):
     config = tiny_config(algorithm=Mine(**TINY.to_dict()), steps=2)
     train(config, tmp_path / "run", tiny_task(None), quiet=True)

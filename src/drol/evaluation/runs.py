@@ -70,7 +70,7 @@ def evaluate(
     count = algorithm.check_best_of(best_of)
     without_effect = [name for name in acting if name in algorithm.choosing and count == 1]
     if without_effect:
-        raise InputError(f"{without_effect[0]} is given, but there is nothing to choose among 1 draw; give best_of, too")
+        raise InputError(f"{without_effect[0]} is given, but there is nothing to choose of 1 draw; give best_of, too")
     step = run.saved_step(step)
     if not replace:
         refuse_fewer(run, step, count, acting, episodes)
