@@ -5,7 +5,14 @@ from dataclasses import replace
 from made_results import made_group
 
 from drol.paper.mechanism import MechanismRow
-from drol.paper.reproduce.summary import SEEDED, candidates_table, differences_table, order_table, ownership_table
+from drol.paper.reproduce.summary import (
+    SEEDED,
+    candidates_table,
+    default_table,
+    differences_table,
+    order_table,
+    ownership_table,
+)
 
 OTHER = SEEDED.replace("task1", "task2")
 
@@ -43,6 +50,18 @@ def test_best_of_several_says_of_how_many_seeds_it_is():
     ]
     rows += [replace(row, evaluation="extra", best_of=4) for row in rows[:3]]
     assert [line.split(" | ")[5] for line in candidates_table(rows).splitlines()[2:]] == ["55 (50 to 60)", "50, 1 seed"]
+
+
+def test_each_k_is_compared_with_the_default_where_both_were_trained_to_their_end():
+    rows = [*of_drol([20, 22, 24]), *of_drol([45, 46, 47], 4), *of_drol([50], 64), *of_drol([50, 50], 4, OTHER)]
+    rows += made_group("drol", [50, 50], task=SEEDED, settings={"num_candidates": 1}, step=10, steps=20)
+    table = [line.strip("| ").split(" | ") for line in default_table(rows).splitlines()[2:]]
+    assert [row[:3] for row in table] == [
+        ["pointmaze-medium-task1", "4", "+48"],
+        ["pointmaze-medium-task1", "64", "+56"],
+    ]
+    assert [row[4] for row in table] == ["better", "underpowered: one seed; at least two of each are needed"]
+    assert table[0][2:5] == table[0][5:]  # there is one evaluation
 
 
 def test_what_one_checkpoint_cannot_tell_is_not_zero():

@@ -93,7 +93,7 @@ def draw_diagnostics(axes: Any, task: str, own: Mapping[str, Mapping[int, list[f
         panel.margins(y=0.25)
     other.grid(False)
     other.spines["right"].set_visible(True)
-    inset = axes.inset_axes((0.62, 0.42, 0.34, 0.26))
+    inset = axes.inset_axes((0.52, 0.1, 0.42, 0.16))  # below the loss and right of where the distance rises
     candidates = sorted(own["candidate_divergence"])
     logs = [np.log10(max(np.mean(own["candidate_divergence"][each]), FLOOR)) for each in candidates]
     inset.plot(candidates, logs, color=INK, lw=1, marker=".", ms=4)

@@ -25,14 +25,19 @@ SHARES = {"handover": 1.0, "handoff": 1.0, "cold": 0.1}  # and how far their axe
 
 @styled
 def ownership_figure(rows: Sequence[MechanismRow]) -> Figure:
-    """Draw each figure of the mechanism over training, a row of panels for each task, and at its end against K."""
+    """Draw each figure of the mechanism over training, a row of panels for each task, and at its end against K.
+
+    Where tasks were run with several K, the others are drawn only at the end.
+    """
     tasks = sorted({row.task for row in rows})
     if not tasks:
         raise InputError("no rows of `drol paper mechanism` were given")
-    figure = Figure(figsize=(2.9 * len(PANELS), 2.3 * (len(tasks) + 1) + 0.4), layout="constrained")
-    all_axes = figure.subplots(len(tasks) + 1, len(PANELS), squeeze=False)
+    several = [task for task in tasks if len({row.candidates for row in rows if row.task == task}) > 1]
+    followed = several or tasks
+    figure = Figure(figsize=(2.9 * len(PANELS), 2.3 * (len(followed) + 1) + 0.7), layout="constrained")
+    all_axes = figure.subplots(len(followed) + 1, len(PANELS), squeeze=False)
     ladder = sorted({row.candidates for row in rows})
-    for line, task in zip(all_axes, tasks, strict=False):
+    for line, task in zip(all_axes, followed, strict=False):
         own = [row for row in rows if row.task == task]
         for axes, (name, _) in zip(line, PANELS, strict=True):
             for index, candidates in enumerate(ladder):
@@ -50,6 +55,7 @@ def ownership_figure(rows: Sequence[MechanismRow]) -> Figure:
     for column, (name, _) in zip(all_axes.T, PANELS, strict=True):
         show_zero(column, name)
     all_axes[-1][0].set_ylabel("at the end, against K", fontsize=8.5)
+    figure.legend(*all_axes[-1][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
     return figure
 
 
@@ -77,7 +83,6 @@ def draw_against_candidates(axes: Any, rows: Sequence[MechanismRow], tasks: Sequ
         axes.plot([each for each, _ in points], means, color=MUTED, marker=marker, ms=5, lw=1.2, label=short_name(task))
     if name == "handover":
         axes.plot(ladder, [1 - 1 / each for each in ladder], color=SERIES[1], ls=":", lw=1.4, label="drawn by lot")
-        axes.legend(fontsize=6.5)
     axes.set_xscale("log", base=2)
     axes.set_xticks(ladder, [str(each) for each in ladder])
     axes.xaxis.set_minor_locator(NullLocator())

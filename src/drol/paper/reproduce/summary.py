@@ -32,7 +32,7 @@ def summary_tables(results: Iterable[Result], mechanism: Sequence[MechanismRow] 
         mechanism: What `drol paper mechanism` found in the runs of DROL.
 
     Returns:
-        "scores", "order", "differences", "candidates" and "ownership".
+        "scores", "order", "differences", "candidates", "default" and "ownership".
     """
     results = consistent(results)
     return {
@@ -40,6 +40,7 @@ def summary_tables(results: Iterable[Result], mechanism: Sequence[MechanismRow] 
         "order": order_table(results),
         "differences": differences_table(results),
         "candidates": candidates_table(results),
+        "default": default_table(results),
         "ownership": ownership_table(mechanism),
     }
 
@@ -93,26 +94,53 @@ def differences_table(results: Sequence[Result]) -> str:
     """Return how far each method is from DROL(16) on the task with several seeds, with its interval and a verdict."""
     groups: dict[str, Group] = {}
     for method in COLUMNS:
-        rows = [row for row in results if (row.task, row.method, row.evaluation) == (SEEDED, method, "training")]
+        rows = [row for row in results if (row.task, row.method) == (SEEDED, method)]
         if method == "drol":
             rows = [row for row in rows if row.setting(CANDIDATES) == DEFAULT_K]
-        main = next(iter(groups_by_settings(rows)), [])
-        done = {seed for _, seed in finished_seeds(main)}
-        for group in make_groups([row for row in main if row.seed in done], "last3"):
+        group = finished_group(rows, "last3")
+        if group is not None:
             groups[method] = group
     found = [difference_of(groups[name], groups["drol"], MARGIN) for name in groups if "drol" in groups]
-    return markdown(DIFFERENCES, [difference_cells(each) for each in sorted(found, key=lambda each: -each.value)])
+    rows = []
+    for each in sorted(found, key=lambda each: -each.value):
+        scores, method = each.group.scores, each.group.rows[0].method
+        start = (TITLES[method], len(scores), f"{scores.mean():.0f}", f"{scores.min():.0f} to {scores.max():.0f}")
+        rows.append((*start, *(("-", "-", "-") if method == "drol" else difference_cells(each))))
+    return markdown(DIFFERENCES, rows)
 
 
-def difference_cells(difference: Difference) -> tuple[object, ...]:
-    """Return a row of the table of differences."""
-    scores, method = difference.group.scores, difference.group.rows[0].method
-    start = (TITLES[method], len(scores), f"{scores.mean():.0f}", f"{scores.min():.0f} to {scores.max():.0f}")
-    if method == "drol":
-        return (*start, "-", "-", "-")
-    known = difference.interval if len(scores) > 1 else None  # that of one seed would be of its episodes alone
+def finished_group(rows: Sequence[Result], at: str) -> Group | None:
+    """Return the seeds that were trained to their end, of the settings that most of them have."""
+    main = next(iter(groups_by_settings(row for row in rows if row.evaluation == "training")), [])
+    done = {seed for _, seed in finished_seeds(main)}
+    return next(iter(make_groups([row for row in main if row.seed in done], at)), None)
+
+
+def difference_cells(difference: Difference) -> tuple[str, str, str]:
+    """Return a difference, its interval and the verdict."""
+    known = difference.interval if len(difference.group.scores) > 1 else None  # else it would be of episodes alone
     ends = f"{known.low:+.0f} to {known.high:+.0f}" if known else "-"
-    return (*start, f"{difference.value:+.0f}", ends, difference.words)
+    return f"{difference.value:+.0f}", ends, difference.words
+
+
+def default_table(results: Sequence[Result]) -> str:
+    """Return how far each K is from the default, by the last three evaluations and by the last one."""
+    rows = []
+    for task in sorted({row.task for row in results if row.method == "drol"}):
+        own = rows_by_candidates(results, task)
+        for count in sorted(own.keys() - {DEFAULT_K}):
+            cells: list[str] = []
+            for at in ("last3", "last"):
+                group, default = finished_group(own[count], at), finished_group(own.get(DEFAULT_K, []), at)
+                if group is not None and default is not None:
+                    cells += difference_cells(difference_of(group, default, MARGIN))
+            if cells:
+                rows.append((short_name(task), count, *cells))
+    head = (
+        "task", "K", "last three, minus K = 16", "95% interval", "verdict", "last, minus K = 16", "95% interval",
+        "verdict",
+    )  # fmt: skip
+    return markdown(head, rows)
 
 
 def candidates_table(results: Sequence[Result]) -> str:
