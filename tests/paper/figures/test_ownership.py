@@ -31,7 +31,8 @@ def test_tasks_with_one_k_are_drawn_only_at_the_end_where_others_have_several():
     figure = ownership_figure(rows)
     assert [axes.get_ylabel() for axes in figure.axes[::5]] == ["maze", "at the end, against K"]
     assert figure.axes[5].lines[0].get_xydata().tolist() == [[16, 0.7]]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["cube", "maze", "drawn by lot"]
+    above, below = ([text.get_text() for text in legend.get_texts()] for legend in figure.legends)
+    assert (above, below) == (["K = 4", "K = 16"], ["cube", "maze", "drawn by lot"])
     assert len(ownership_figure(rows[-2:]).axes) == 10
 
 

@@ -47,14 +47,14 @@ def ownership_figure(rows: Sequence[MechanismRow]) -> Figure:
             axes.xaxis.set_major_formatter(thousands)
         line[0].set_ylabel(short_name(task), fontsize=8.5)
         line[2].set_xlabel("updates")
-    for axes, (name, title) in zip(all_axes[0], PANELS, strict=True):
+    for axes, (_, title) in zip(all_axes[0], PANELS, strict=True):
         axes.set_title(title, fontsize=9)
-        axes.legend(fontsize=7) if name == "handover" else None
     for axes, (name, _) in zip(all_axes[-1], PANELS, strict=True):
         draw_against_candidates(axes, rows, tasks, name)
     for column, (name, _) in zip(all_axes.T, PANELS, strict=True):
         show_zero(column, name)
     all_axes[-1][0].set_ylabel("at the end, against K", fontsize=8.5)
+    figure.legend(*all_axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=7, fontsize=8)
     figure.legend(*all_axes[-1][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
     return figure
 
