@@ -1,6 +1,7 @@
 """Files of every family become the transitions, rewards and masks that the ogbench package makes of them."""
 
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from drol.errors import InputError
 from drol.runs.config import RunConfig
 from drol.tasks import load_task
 from drol.tasks.ogbench.environment import make_ogbench
-from drol.tasks.ogbench.loading import environment_maker, read_dataset, stored_shapes
+from drol.tasks.ogbench.loading import environment_maker, read_dataset, read_task_facts, stored_shapes
 from drol.tasks.ogbench.names import ENVIRONMENTS, find_name
 from drol.tasks.ogbench.rewards import PlaceGoal, read_goal
 
@@ -219,6 +220,12 @@ def test_ends_of_trajectories_do_not_end_the_task(maze, tmp_path):
     np.testing.assert_array_equal(found.next_action_known, [1, 0, 1, 0])  # two trajectories of two transitions
     np.testing.assert_array_equal(found.continues, [1, 1, 1, 0])  # only success ends the task
     np.testing.assert_array_equal(found.reward, [-1, -1, -1, 0])
+
+
+def test_a_table_is_read_without_warnings_of_its_boxes():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*precision lowered")
+        assert read_task_facts(find_name("cube-single-play-singletask-task2-v0")).shapes["actions"] == (5,)
 
 
 @pytest.mark.parametrize("name", ["antmaze-large-navigate-singletask-task3-v0", "cube-single-play-singletask-task5-v0"])

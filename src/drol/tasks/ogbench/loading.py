@@ -59,10 +59,10 @@ def environment_maker(name: TaskName, success_timing: str = "before") -> Callabl
 def read_task_facts(name: TaskName) -> TaskFacts:
     """Read what the environment of a task says about its data; that of images need not be drawn for it."""
     environment = make_ogbench(name.environment_id(visual=False))
-    environment.reset(seed=0)
     has_maze = "maze" in name.environment and not name.visual
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # gymnasium warns of the boxes that tables make when they are asked for them
+        warnings.simplefilter("ignore")  # gymnasium warns of boxes that tables make at a reset and when they are asked
+        environment.reset(seed=0)
         shapes = stored_shapes(environment, name.visual)
     facts = TaskFacts(read_goal(environment), shapes, read_maze(environment) if has_maze else None)
     environment.close()
