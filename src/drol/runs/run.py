@@ -45,8 +45,8 @@ class Run:
         """The task with its data, loaded when it is first used."""
         dataset = self.config.dataset
         if dataset is not None and not Path(dataset).exists():
-            found = "put it back" if Path(dataset).is_absolute() else "do this in the folder in which it was trained"
-            raise InputError(f"{self.path} was trained on {dataset}, which is not there; {found}")
+            remedy = "put it back" if Path(dataset).is_absolute() else "do this in the folder in which it was trained"
+            raise InputError(f"{self.path} was trained on {dataset}, which is not there; {remedy}")
         return self.config.load_task()
 
     @property
