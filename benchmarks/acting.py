@@ -10,6 +10,8 @@ import argparse
 import http.client
 import json
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -21,22 +23,20 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import drol_runtime
 import jax
 import numpy as np
-from drol_runtime.serve import Server
 
 import drol
 from drol.checkpoints import step_name
 from drol.data.standardisation import Standardisation
-from drol.experiments.documents import fill_document
 from drol.export.export import export_policy
-from drol.paper.argument.tables import markdown
 from drol.policy import save_policies
+from drol.reproduction.documents import fill_document
+from drol.reproduction.propositions.proposition_tables import markdown
 from drol.runs.directory import RunDirectory
 
 OBSERVATIONS, ACTIONS = 29, 8  # of the ant
 STRETCH = 1024  # calls before it is the next one's turn, so that few of them find the networks of another in the cache
 SERVER_COLUMNS = {
-    "clients": "d", "requests_per_second": ",.0f", "p50_ms": ".1f", "p99_ms": ".1f", "mean_batch": ".1f",
-    "largest_batch": "d", "refused": "d",
+    "clients": "d", "requests_per_second": ",.0f", "p50_ms": ".1f", "p99_ms": ".1f", "refused": "d",
 }  # fmt: skip
 
 
@@ -119,13 +119,15 @@ def measure_latency(ways, calls: int):
 
 def measure_server(bundle: Path, clients: int, seconds: float):
     """Requests a second and how long they take, with so many clients on this machine that ask again at once."""
-    server = Server(drol_runtime.load(bundle, seed=0), port=0)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    command = [sys.executable, "-m", "drol_runtime.serve", str(bundle), "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    port = int(server.stdout.readline().partition(";")[0].rpartition(":")[2])
     body = json.dumps({"observation": [0.1] * OBSERVATIONS})
     taken, refused, end = [], [], time.perf_counter() + seconds
 
     def client():
-        connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         while time.perf_counter() < end:
             started = time.perf_counter()
             connection.request("POST", "/act", body, {"Content-Type": "application/json"})
@@ -139,16 +141,13 @@ def measure_server(bundle: Path, clients: int, seconds: float):
         thread.start()
     for thread in threads:
         thread.join()
-    status = server.batcher.status()
-    server.shutdown()
-    server.server_close()
+    server.terminate()
+    server.communicate()
     return {
         "clients": clients,
         "requests_per_second": len(taken) / seconds,
         "p50_ms": 1e3 * float(np.percentile(taken, 50)),
         "p99_ms": 1e3 * float(np.percentile(taken, 99)),
-        "mean_batch": status["observations"] / max(status["batches"], 1),
-        "largest_batch": status["largest_batch"],
         "refused": len(refused),
     }
 
@@ -160,8 +159,10 @@ def tables(found) -> str:
         (name, f"{own['p50']:.0f}", f"{own['p99']:.0f}", f"{own['p50'] / bare:.1f}")
         for name, own in found["action_us"].items()
     ]
-    server = [tuple(f"{each[name]:{form}}" for name, form in SERVER_COLUMNS.items()) for each in found["server"]]
     first = markdown(("one action", "p50 (us)", "p99 (us)", "p50 over the products alone"), rows)
+    if "server" not in found:
+        return f"{first}\n\nA bundle loads in {found['load_ms']:.0f} ms."
+    server = [tuple(f"{each[name]:{form}}" for name, form in SERVER_COLUMNS.items()) for each in found["server"]]
     second = markdown(tuple(name.replace("_", " ") for name in SERVER_COLUMNS), server)
     between = f"A bundle loads in {found['load_ms']:.0f} ms. `drol serve`, clients and server on one core:"
     return f"{first}\n\n{between}\n\n{second}"

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from drol.data.files.npz import read_npz
+from drol.data.readers.npz import read_npz
 from drol.tasks.base import Episode
 from drol.tasks.d4rl.collecting import Guide, action_towards
 from drol.tasks.d4rl.environments import MAPS, make_adroit, make_antmaze
+from drol.tasks.d4rl.hdf5_rows import RowRecorder
 from drol.tasks.d4rl.loading import REFERENCE_RETURNS, normalised_score
-from drol.tasks.d4rl.rows import RowRecorder
 from drol.tasks.experts import Expert, expert_of_weights
 
 

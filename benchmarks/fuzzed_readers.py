@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import os
-import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -143,18 +142,18 @@ def arrow(folder: Path) -> tuple[Attempt, list[bytes]]:
 def text(folder: Path) -> tuple[Attempt, list[bytes]]:
     """CSV files."""
     path = folder / "data.csv"
-    flags = {"true": 1.0, "1": 1.0, "1.0": 1.0, "false": 0.0, "0": 0.0, "0.0": 0.0}
+    words_of_flags = {"true": 1.0, "false": 0.0, "": float("nan")}
 
     def reference(names: Sequence[str]) -> dict[str, np.ndarray]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header, *lines = [line for line in csv.reader(file) if line]
         columns = [name.strip() for name in header]
 
-        def number(name: str, cell: str) -> float:
-            is_flag, word = re.match("term|time|trunc|end|done", name), cell.strip().lower()
-            return flags.get(word, float("nan")) if is_flag or word in flags or not word else float(cell)
+        def number(cell: str) -> float:
+            word = cell.strip().lower()
+            return words_of_flags[word] if word in words_of_flags else float(cell)
 
-        return {name: np.asarray([number(name, line[columns.index(name)]) for line in lines]) for name in names}
+        return {name: np.asarray([number(line[columns.index(name)]) for line in lines]) for name in names}
 
     def attempt(data: bytes) -> None:
         path.write_bytes(data)
@@ -167,12 +166,45 @@ def text(folder: Path) -> tuple[Attempt, list[bytes]]:
     return attempt, ["\n".join(lines).encode(), "\r\n".join([lines[0], *words]).encode("utf-8-sig")]
 
 
+def bag(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """MCAP files with messages in JSON, and with messages of ROS 2 and their definition."""
+    import struct
+
+    from mcap.writer import Writer
+
+    path = folder / "data.mcap"
+    mapping = {"observation": ["state/x"], "action": ["cmd/v"]}
+
+    def attempt(data: bytes) -> None:
+        from drol.data.readers import open_steps
+
+        path.write_bytes(data)
+        for block, _ in open_steps(path, mapping).blocks():
+            assert len(block["observation"]) == len(block["action"]) == len(block["time"])
+
+    def write(encoding: str, kind: str, definition: str, pack: Callable[[str, float], bytes]) -> bytes:
+        with path.open("wb") as file:
+            writer = Writer(file)
+            writer.start(profile="ros2" if kind == "ros2msg" else "")
+            for topic, field in (("/state", "x"), ("/cmd", "v")):
+                schema = writer.register_schema(f"pkg/msg/{field.upper()}", kind, (definition % field).encode())
+                channel = writer.register_channel(topic, encoding, schema)
+                for number in range(6):
+                    writer.add_message(channel, 10**9 + number, pack(field, number / 6), 10**9 + number)
+            writer.finish()
+        return path.read_bytes()
+
+    as_json = write("json", "jsonschema", '{"%s": 0}', lambda field, value: json.dumps({field: value}).encode())
+    as_cdr = write("cdr", "ros2msg", "float64 %s\n", lambda _, value: b"\0\1\0\0" + struct.pack("<d", value))
+    return attempt, [as_json, as_cdr]
+
+
 def read_steps(path: Path, reference: Callable[[Sequence[str]], Mapping[str, np.ndarray]]) -> None:
     """Read a file in every way that drol does; compare its numbers with what another reader finds."""
-    from drol.data.files import open_steps
-    from drol.data.rows import check_rows
-    from drol.data.store.audit import audit_files, audit_stored
-    from drol.data.store.importing import import_files
+    from drol.data.importing.audit import audit_files, audit_stored
+    from drol.data.importing.import_files import import_files
+    from drol.data.readers import open_steps
+    from drol.data.trajectory_rows import check_rows
 
     file = open_steps(path, {})
     blocks = [block for block, _ in file.blocks()]
@@ -196,12 +228,12 @@ def read_steps(path: Path, reference: Callable[[Sequence[str]], Mapping[str, np.
 def dataset(folder: Path) -> tuple[Attempt, list[bytes]]:
     """A manifest as it is or with its sum made right; an array of a dataset as it is, or with all sums made right."""
     from drol.data.dataset import Dataset
+    from drol.data.importing.audit import audit_stored
+    from drol.data.importing.episode_writer import EpisodeWriter
     from drol.data.on_disk import OnDiskDataset
-    from drol.data.store.audit import audit_stored
-    from drol.data.store.episode_writer import EpisodeWriter
     from drol.data.store.manifest import digest
     from drol.data.store.stored import StoredDataset, read_checksums
-    from drol.tasks.files import describe_dataset
+    from drol.tasks.own_data import describe_dataset
 
     os.environ["DROL_DATA"] = str(folder)
     with EpisodeWriter("mine", folder, validation=0.5) as writer:
@@ -319,7 +351,7 @@ def policy(folder: Path) -> tuple[Attempt, list[bytes]]:
     saved = next(each for each in sorted((trained_run(folder) / "policies").iterdir()) if each.is_dir())
     paths = {"manifest": saved / "manifest.json", "arrays": saved / "arrays.safetensors"}
     whole = {path: path.read_bytes() for path in paths.values()}
-    right, action = json.loads(whole[paths["manifest"]]), drol.load_policy(saved).act([0.0, 0.5])
+    right, action = json.loads(whole[paths["manifest"]]), drol.load_policy(saved).act([0.0, 0.5], seed=0)
 
     def sign(manifest: Mapping[str, Any]) -> bytes:
         content = {name: value for name, value in manifest.items() if name != "manifest_sha256"}
@@ -341,7 +373,7 @@ def policy(folder: Path) -> tuple[Attempt, list[bytes]]:
             paths["manifest"].write_bytes(sign(right | {"sha256": hashlib.sha256(content).hexdigest()}))
         loaded = drol.load_policy(saved)
         if kind not in (b"s", b"b"):
-            np.testing.assert_array_equal(loaded.act([0.0, 0.5]), action)
+            np.testing.assert_array_equal(loaded.act([0.0, 0.5], seed=0), action)
 
     return attempt, [
         letter + whole[path]
@@ -363,6 +395,7 @@ READERS = {
     "parquet": parquet,
     "arrow": arrow,
     "csv": text,
+    "bag": bag,
     "dataset": dataset,
     "config": config,
     "policy": policy,

@@ -127,17 +127,17 @@ def read_bare(path, kind):
 def child(what, path, kind, root):
     """Do one thing; print seconds of the processor and of the wall, and the largest memory in MB."""
     if what == "import":
-        import drol.data.store.importing
+        import drol.data.importing.import_files
     started, wall = time.process_time(), time.perf_counter()
     if what == "bare":
         read_bare(path, kind)
     elif what == "steps":
-        from drol.data.files import open_steps
+        from drol.data.readers import open_steps
 
         for _ in open_steps(path, {}).blocks():
             pass
     else:
-        drol.data.store.importing.import_files([path], "big", root=root)
+        drol.data.importing.import_files.import_files([path], "big", root=root)
     seconds, wall = time.process_time() - started, time.perf_counter() - wall
     print(json.dumps([seconds, wall, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
 

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from one_pass import one_pass_step
 
 from drol.algorithms.drol import DROL
-from drol.experiments.bench.timers import random_dataset
+from drol.data.random_dataset import random_dataset
 from drol.training.compiled import init_seeds, seed_keys, zero_totals
 from drol.training.updates import Updates
 

@@ -15,7 +15,7 @@ import jax
 
 from drol.algorithms.drol import DROL
 from drol.compiling import compiler_options
-from drol.experiments.bench.timers import random_dataset
+from drol.data.random_dataset import random_dataset
 from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
 
 UPDATES = 5

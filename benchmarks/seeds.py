@@ -13,8 +13,9 @@ import jax
 
 from drol.algorithms.base import Algorithm
 from drol.algorithms.drol import DROL
+from drol.bench.timers import median_ratio, stopwatch, time_in_turn
 from drol.data.dataset import Dataset
-from drol.experiments.bench.timers import median_ratio, random_dataset, stopwatch, time_in_turn
+from drol.data.random_dataset import random_dataset
 from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
 from drol.training.placement import place
 from drol.training.updates import Updates

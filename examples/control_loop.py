@@ -1,6 +1,7 @@
 """Run an exported policy at a fixed rate, as a robot does: NumPy and the standard library only.
 
     drol export runs/demo --out bundle
+    python examples/control_loop.py bundle --seconds 10             # at the rate of the data, if the bundle has it
     python examples/control_loop.py bundle --rate 50 --seconds 10
 
 `Robot` here is a stand-in that answers at once; replace it by yours. What matters is around it: the loop keeps its
@@ -101,15 +102,18 @@ class Loop:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("bundle")
-    parser.add_argument("--rate", type=float, default=50.0)
+    parser.add_argument("--rate", type=float, help="actions a second (default: the rate of the data)")
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--when-late", choices=("hold", "zero"), default="hold")
     arguments = parser.parse_args()
     policy = drol_runtime.load(arguments.bundle, seed=0)
+    rate = arguments.rate or policy.control_rate
+    if rate is None:
+        parser.error("the bundle does not have the rate of the data; give --rate")
     print(f"largest difference to the trained policy: {drol_runtime.check(arguments.bundle):.1e}")
     robot = Robot(policy.observation_size, policy.action_size)
     policy.act(robot.observe())  # the first call makes the buffers
-    loop = Loop(policy, robot, arguments.rate, when_late=arguments.when_late)
+    loop = Loop(policy, robot, rate, when_late=arguments.when_late)
     loop.run(arguments.seconds)
     print(loop.summary())
 

@@ -23,7 +23,7 @@ import drol
 from drol.algorithms.parts import Trainable, clip, critic_loss, descend, polyak, q_scale, trainable
 from drol.networks.actors import GaussianActor
 from drol.networks.critics import QEnsemble
-from drol.types import Metrics
+from drol.transition import Metrics
 
 
 class State(eqx.Module):

@@ -2,7 +2,6 @@
 
 import gc
 import json
-import struct
 import warnings
 from pathlib import Path
 
@@ -171,33 +170,3 @@ def write_json_mcap(path: Path) -> None:
                 time, data = 10**9 + number * 10**8, json.dumps(content).encode()
                 writer.add_message(channels[topic], log_time=time, data=data, publish_time=time)
         writer.finish()
-
-
-def varint(value: int) -> bytes:
-    out = b""
-    while value >= 0x80:
-        out, value = out + bytes([value & 0x7F | 0x80]), value >> 7
-    return out + bytes([value])
-
-
-def protobuf(number: int, data: bytes) -> bytes:
-    return varint(number << 3 | 2) + varint(len(data)) + data
-
-
-def write_tfrecord(path: Path, episodes: list[dict[str, np.ndarray]], checksum) -> None:
-    """Episodes of RLDS as TFDS writes them: a record for each, with the lists of all steps."""
-    content = b""
-    for episode in episodes:
-        entries = b""
-        for name, values in episode.items():
-            if values.dtype.kind == "S":
-                feature = protobuf(1, b"".join(protobuf(1, bytes(value)) for value in values))
-            elif values.dtype.kind == "f":
-                feature = protobuf(2, protobuf(1, values.astype("<f4").tobytes()))
-            else:
-                feature = protobuf(3, protobuf(1, b"".join(varint(int(value)) for value in values.ravel())))
-            entries += protobuf(1, protobuf(1, name.encode()) + protobuf(2, feature))
-        data = protobuf(1, entries)
-        length = struct.pack("<Q", len(data))
-        content += length + struct.pack("<I", checksum(length)) + data + bytes(4)
-    path.write_bytes(content)

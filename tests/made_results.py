@@ -2,7 +2,7 @@
 
 import json
 
-from drol.experiments.results.result import Result, settings_id
+from drol.results.result import Result, settings_id
 
 VERSIONS = "drol 0.1.0, jax 0.10.1, gymnasium 1.2.0, mujoco 3.9.1, ogbench 1.2.2"
 

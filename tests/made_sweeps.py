@@ -1,10 +1,10 @@
 """Sweeps without training: an executor that writes what a run would leave."""
 
-from drol.queue.jobs import Finished
+from drol.jobs.job import Finished
 from drol.runs.directory import RunDirectory
-from drol.runs.rows import EvaluationRow, MetricsRow
-from drol.sweeps.runs import swept_runs
+from drol.runs.records import EvaluationRow, MetricsRow
 from drol.sweeps.sweep import Parameter, Search, Sweep
+from drol.sweeps.sweep_runs import swept_runs
 from drol.tasks.base import Episode
 
 MAZE = "pointmaze-medium-navigate-singletask-task1-v0"
@@ -29,7 +29,7 @@ def halving(**changes) -> Search:
     return Search("halving", **({"at": (20, 40)} | changes))
 
 
-def write_run(run, root, step=None):
+def write_run(run, root, step=None, episodes=(EPISODE,), score=None):
     """Write the folder of a run up to a step: settings, checkpoint, rows; its score is its alpha and its seed."""
     step = run.steps if step is None else step
     directory = RunDirectory(root / run.name)
@@ -39,9 +39,9 @@ def write_run(run, root, step=None):
     for at in range(20, step + 1, 20):
         for seed in run.seeds:
             if (at, seed) not in known:
-                score = 10 * getattr(run.config.algorithm, "alpha", 0.0) + seed
-                directory.log_metrics(MetricsRow(at, seed, {"critic_loss": 100 - score}))
-                directory.log_evaluation(EvaluationRow(at, seed, score, (EPISODE,)))
+                own = 10 * getattr(run.config.algorithm, "alpha", 0.0) + seed if score is None else score
+                directory.log_metrics(MetricsRow(at, seed, {"critic_loss": 100 - own}))
+                directory.log_evaluation(EvaluationRow(at, seed, own, episodes))
 
 
 class Writer:

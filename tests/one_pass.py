@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from drol.algorithms.drol import DROL, State
 from drol.algorithms.parts import ADAM, Trainable, aggregate, clip, polyak
 from drol.algorithms.routing import Draws
-from drol.types import Transition
+from drol.transition import Transition
 
 
 def one_pass_loss(networks, algorithm: DROL, target_critic, batch: Transition, draws: Draws):

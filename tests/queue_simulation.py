@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from dataclasses import dataclass
 
-from drol.queue.schedule import run_jobs
+from drol.jobs.schedule import run_jobs
 
 
 class Killed(BaseException):

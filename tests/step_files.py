@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import strategies as st
 
-from drol.data.files.options import Counts
+from drol.data.import_options import Counts
 from drol.data.store.stored import StoredDataset
 from drol.data.store.writer import DatasetWriter
 from drol.errors import InputError
@@ -27,6 +27,7 @@ ABOUT = {
     "notes": [],
     "counts": dataclasses.asdict(Counts()),
     "files": [],
+    "transform": None,
 }
 
 

@@ -1,6 +1,7 @@
 import errno
 import hashlib
 import json
+import math
 import random
 import shutil
 import subprocess
@@ -155,12 +156,10 @@ def test_the_arrays_of_another_checkpoint_are_noticed(tmp_path):
 def test_a_later_format_is_refused_by_its_number_and_nothing_older_takes_its_place(tmp_path, monkeypatch):
     save_tree(tmp_path / step_name(1), tree(), {})
     with monkeypatch.context() as patch:
-        patch.setitem(formats.WRITTEN, "checkpoint", 2)
+        patch.setitem(formats.FORMATS, "checkpoint", 2)
         save_tree(tmp_path / step_name(2), tree(), {})
     for read in (lambda: load_tree(tmp_path / step_name(2), tree()), lambda: newest_valid(tmp_path, lambda _: tree())):
-        with pytest.raises(
-            InputError, match="has format 2 of a checkpoint, and this drol reads 1: a newer drol wrote it"
-        ):
+        with pytest.raises(InputError, match="format: expected 1 of a checkpoint, got 2: a newer drol wrote it"):
             read()
 
 
@@ -358,3 +357,10 @@ def test_kills_at_random_moments_never_lose_a_checkpoint_that_was_saved(tmp_path
     assert process.returncode == 0
     assert promised > 0
     assert interrupted > 0  # some kill came in the middle of a save
+
+
+def test_metadata_may_hold_numbers_that_are_not_finite(tmp_path):
+    save_tree(tmp_path / "saved", tree(), {"validation": [{"loss": math.nan, "value": -math.inf}]})
+    (found,) = read_metadata(tmp_path / "saved")["validation"]
+    assert math.isnan(found["loss"])
+    assert found["value"] == -math.inf

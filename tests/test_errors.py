@@ -1,6 +1,6 @@
 import pytest
 
-from drol.errors import InputError, plain
+from drol.errors import InputError, plain, unknown_name
 
 
 def test_a_message_is_one_line_that_changes_nothing_in_a_terminal():
@@ -12,3 +12,27 @@ def test_a_message_is_one_line_that_changes_nothing_in_a_terminal():
 @pytest.mark.parametrize("text", ["", "plain words", "1 × 2 → 3"])
 def test_what_is_plain_stays_as_it_is(text):
     assert plain(text) == text
+
+
+NAMES = ["drol", "sorl", "--help", "--bc-weight", "antmaze-umaze-v2", "pointmaze-medium-navigate-v0"]
+
+
+@pytest.mark.parametrize(
+    ("given", "suggested"),
+    [
+        ("DROL", "drol"),
+        ("--bc-wieght", "--bc-weight"),
+        ("pointmaze", "pointmaze-medium-navigate-v0"),
+        ("--alpha", None),
+        ("elephant", None),
+    ],
+)
+def test_only_a_similar_name_is_suggested(given, suggested):
+    message = str(unknown_name("name", given, NAMES))
+    hint = f"did you mean {suggested}?" if suggested else f"known: {', '.join(NAMES)}"
+    assert message == f"unknown name {given!r}; {hint}"
+
+
+def test_without_a_similar_name_the_advice_follows():
+    assert str(unknown_name("name", "elephant", NAMES, "See the list.")) == "unknown name 'elephant'. See the list."
+    assert str(unknown_name("name", "elephant", map(str, range(99)))) == "unknown name 'elephant'"

@@ -35,7 +35,7 @@ def example(monkeypatch):
 
 
 def test_every_example_has_a_test():
-    tested = {"new_algorithm", "train_from_python", "new_task_source", "own_data"}
+    tested = {"new_algorithm", "train_from_python", "new_task_source", "own_data", "own_loop"}
     tested |= {"control_loop", "control_loop_onnx", "bundle_in_the_maze"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
@@ -84,6 +84,11 @@ def test_new_task_source(example, tmp_path):
     assert 0 <= example("new_task_source").main(tmp_path / "run", steps=40) <= 100
 
 
+def test_own_loop(example, capsys):
+    assert example("own_loop").main(updates=200) < 0.1
+    assert "one action: [" in capsys.readouterr().out
+
+
 def test_own_data(example, tmp_path, monkeypatch):
     monkeypatch.setenv("DROL_DATA", str(tmp_path / "datasets"))
     assert example("own_data").main(tmp_path, steps=300) > 0.5
@@ -107,6 +112,24 @@ def test_control_loop(example, maze, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "20 actions" in printed
     assert "deadlines missed, 0 observations refused" in printed
+
+
+def test_the_control_loop_takes_its_rate_from_the_bundle(example, maze, monkeypatch, capsys):
+    module = example("control_loop")
+    monkeypatch.setattr(sys, "argv", ["control_loop", str(maze / "bundle"), "--seconds", "0.1"])
+    with pytest.raises(SystemExit):
+        module.main()
+    assert "the bundle does not have the rate of the data; give --rate" in capsys.readouterr().err
+    load = drol_runtime.load
+
+    def rated(*arguments, **named):
+        policy = load(*arguments, **named)
+        policy.control_rate = 100.0
+        return policy
+
+    monkeypatch.setattr(drol_runtime, "load", rated)
+    module.main()
+    assert "10 actions" in capsys.readouterr().out
 
 
 def test_the_control_loop_holds_when_it_is_late_or_blind_and_limits_changes(example, maze):

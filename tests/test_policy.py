@@ -96,10 +96,10 @@ def test_the_same_seed_gives_the_same_action_alone_in_a_batch_and_compiled(folde
 def test_each_policy_acts_with_its_own_weights_after_others_have_acted(folder):
     observation = np.asarray([0.3, 0.2, -0.1])
     policies = {seed: Policy.load(folder, seed) for seed in SEEDS}
-    actions = [policy.act(observation) for policy in policies.values()]
+    actions = [policy.act(observation, seed=0) for policy in policies.values()]
     assert len(np.unique(np.round(actions, 4), axis=0)) == 3
     doubled = jax.tree.map(lambda leaf: 2 * leaf, policies[4])
-    assert not np.allclose(doubled.act(observation), actions[0], atol=1e-3)
+    assert not np.allclose(doubled.act(observation, seed=0), actions[0], atol=1e-3)
 
 
 def test_a_controller_draws_one_action_after_the_other(folder):
@@ -143,7 +143,25 @@ def test_observations_of_another_shape_or_not_finite_are_refused(folder):
     assert refusal(control, np.zeros((1, 3))) == "the observation has shape [1, 3]; this policy takes [3]"
 
 
-@pytest.mark.parametrize("seed", [-1, 2**32, 0.5, "0", True, None])
+def test_without_a_seed_each_call_draws_anew(folder):
+    policy = Policy.load(folder, 0)
+    assert len({policy.act(np.zeros(3)).tobytes() for _ in range(20)}) > 1
+    batch = np.zeros((2, 3))
+    assert (policy.act(batch) != policy.act(batch)).any()
+
+
+def test_masked_arrays_are_rejected(folder):
+    policy = Policy.load(folder, 0)
+    masked = np.ma.masked_array(np.zeros(3), [False, True, False])
+    for call in (policy.act, policy.for_control()):
+        assert refusal(call, masked).startswith("the observation is a masked array; decide what a masked value means")
+    named = Dimensions(("x", "y", "z"))
+    assert refusal(named.take, {"x": 0.0, "y": np.ma.masked_array(1.0, True), "z": 0.0}).startswith(
+        "the observation is a masked array"
+    )
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 0.5, "0", True])
 def test_a_seed_that_is_none_is_refused(folder, seed):
     policy = Policy.load(folder, 0)
     for call in (lambda: policy.act(np.zeros(3), seed), lambda: policy.for_control(seed)):
@@ -202,8 +220,8 @@ def test_actions_are_in_the_box_that_the_data_was_scaled_from(tmp_path):
     train(tiny_config(seeds=(0,), steps=1), tmp_path / "run", task, quiet=True)
     policy = Policy.load(tmp_path / "run" / "policies" / "000000001")
     observations = np.random.default_rng(0).normal(size=(20, 3))
-    unit = Policy(policy.algorithm, policy.networks, policy.standardisation).act(observations)
-    np.testing.assert_allclose(policy.act(observations), unit * [2, 10] + [2, 0], rtol=1e-5, atol=1e-5)
+    unit = Policy(policy.algorithm, policy.networks, policy.standardisation).act(observations, seed=0)
+    np.testing.assert_allclose(policy.act(observations, seed=0), unit * [2, 10] + [2, 0], rtol=1e-5, atol=1e-5)
     control = policy.for_control()(observations[0])
     key = jax.random.fold_in(jax.random.key(0), 0)
     unit_control = np.asarray(policy.draw(observations[0], key))
@@ -215,12 +233,12 @@ def test_a_policy_is_loaded_from_the_folder_of_its_run_or_of_its_step(tmp_path):
     path = tmp_path / "run"
     run = train(tiny_config(steps=2), path, tiny_task(None), quiet=True)
     observation = np.asarray([0.3, 0.2, -0.1])
-    newest = load_policy(path).act(observation)
-    np.testing.assert_array_equal(newest, run.policy().act(observation))
-    np.testing.assert_array_equal(newest, run.policy(step=2, seed=0).act(observation))
-    np.testing.assert_array_equal(newest, load_policy(path / "policies" / "000000002").act(observation))
+    newest = load_policy(path).act(observation, seed=0)
+    np.testing.assert_array_equal(newest, run.policy().act(observation, seed=0))
+    np.testing.assert_array_equal(newest, run.policy(step=2, seed=0).act(observation, seed=0))
+    np.testing.assert_array_equal(newest, load_policy(path / "policies" / "000000002").act(observation, seed=0))
     for other in (load_policy(path, step=0), load_policy(path, seed=7)):
-        assert not np.allclose(newest, other.act(observation), atol=1e-5)
+        assert not np.allclose(newest, other.act(observation, seed=0), atol=1e-5)
     with pytest.raises(InputError, match=r"no policy of step 1 in .*; it has 0, 2"):
         load_policy(path, step=1)
     with pytest.raises(InputError, match="is not a run folder"):
@@ -228,28 +246,31 @@ def test_a_policy_is_loaded_from_the_folder_of_its_run_or_of_its_step(tmp_path):
 
 
 FORGERIES = {
-    "a huge observation": ({"observation_shape": [10**12]}, "its observation_shape is [1000000000000]; it must be"),
-    "many dimensions": ({"observation_shape": [3] * 30}, "its observation_shape is"),
-    "a product that is huge": ({"observation_shape": [10**3, 10**3, 10**3]}, "its observation_shape is"),
-    "a negative size": ({"observation_shape": [-3]}, "its observation_shape is [-3]"),
-    "a text for a shape": ({"observation_shape": "3"}, "its observation_shape is '3'"),
+    "a huge observation": ({"observation_shape": [10**12]}, "observation_shape: expected one size or three"),
+    "many dimensions": ({"observation_shape": [3] * 30}, "observation_shape: expected one size or three"),
+    "a product that is huge": (
+        {"observation_shape": [10**3, 10**3, 10**3]},
+        "observation_shape: expected one size or three",
+    ),
+    "a negative size": ({"observation_shape": [-3]}, "observation_shape[0]: expected an integer >= 1, got -3"),
+    "a text for a shape": ({"observation_shape": "3"}, "observation_shape: expected a list, got '3'"),
     "another shape than the arrays": ({"observation_shape": [4]}, "is expected"),
-    "no actions": ({"action_size": 0}, "its action_size is 0; it must be a whole number"),
-    "a text for a size": ({"action_size": "2"}, "its action_size is '2'"),
-    "truth for a size": ({"action_size": True}, "its action_size is True"),
-    "a number for seeds": ({"seeds": 5}, "its seeds is 5; it must be at most 64 different whole numbers"),
-    "no seeds": ({"seeds": []}, "its seeds is []"),
-    "seeds twice": ({"seeds": [1, 1, 1]}, "its seeds is [1, 1, 1]"),
-    "very many seeds": ({"seeds": list(range(10**5))}, "its seeds is [0, 1, 2"),
-    "a number for the algorithm": ({"algorithm": 5}, "its algorithm is 5; it must be the name of an algorithm"),
-    "a list for hyperparameters": ({"hyperparameters": [1]}, "its hyperparameters is [1]"),
+    "no actions": ({"action_size": 0}, "action_size: expected an integer >= 1, got 0"),
+    "a text for a size": ({"action_size": "2"}, "action_size: expected an integer, got '2'"),
+    "truth for a size": ({"action_size": True}, "action_size: expected an integer, got True"),
+    "a number for seeds": ({"seeds": 5}, "seeds: expected a list, got 5"),
+    "no seeds": ({"seeds": []}, "seeds: expected a list of length >= 1, got []"),
+    "seeds twice": ({"seeds": [1, 1, 1]}, "seeds: expected different numbers, got [1, 1, 1]"),
+    "very many seeds": ({"seeds": list(range(10**5))}, "seeds: expected a list of length <= 64, got [0, 1, 2"),
+    "a number for the algorithm": ({"algorithm": 5}, "algorithm: expected text, got 5"),
+    "a list for hyperparameters": ({"hyperparameters": [1]}, "hyperparameters: expected an object, got [1]"),
     "20,000 layers": ({"hyperparameters": {"hidden_sizes": [8] * 20_000}}, "hidden_sizes has 20,000 entries"),
     "layers of 10^9": ({"hyperparameters": {"hidden_sizes": [10**9] * 2}}, "hidden_sizes is (1000000000, 1000000000)"),
     "the widest layers": ({"hyperparameters": {"hidden_sizes": [65536] * 64}}, "of another structure"),
     "a layer in a layer": ({"hyperparameters": {"hidden_sizes": [[8]]}}, "hidden_sizes is ([8],)"),
-    "a text for the box": ({"action_box": "ab"}, "its action_box is 'ab'; it must be the lowest and the highest value"),
-    "letters in the box": ({"action_box": [["a", "b"], ["c", "d"]]}, "its action_box is"),
-    "a box of other actions": ({"action_box": [[0.0], [1.0]]}, "its action_box is [[0.0], [1.0]]"),
+    "a text for the box": ({"action_box": "ab"}, "action_box: expected a list or null, got 'ab'"),
+    "letters in the box": ({"action_box": [["a", "b"], ["c", "d"]]}, "action_box[0][0]: expected a number, got 'a'"),
+    "a box of other actions": ({"action_box": [[0.0], [1.0]]}, "action_box: expected 2 lowest and 2 highest values"),
     "a box without an end": ({"action_box": [[0.0, 0.0], [1.0, float("inf")]]}, "are no box"),
     "a box upside down": ({"action_box": [[1.0, 1.0], [0.0, 0.0]]}, "are no box"),
 }

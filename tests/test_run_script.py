@@ -38,7 +38,7 @@ if [ "$1" = venv ]; then
 fi
 """
 DROL = """#!/bin/sh
-if [ "$1" = --help ]; then printf 'usage: drol\\n\\ncommands:\\n  train   trains\\n\\nfirst steps:\\n'; fi
+if [ "$1" = --help ]; then printf 'usage: drol\\n\\ntrain:\\n  train   trains\\n\\nfirst steps:\\n'; fi
 echo "drol $*" >>"{folder}/calls"
 """
 
@@ -51,7 +51,8 @@ class Checkout:
         self.path = folder / "bin"
         self.folder.mkdir()
         self.path.mkdir()
-        for name in ["run", "pyproject.toml", "constraints.txt", "constraints-hashed.txt"]:
+        for name in ["run", "pyproject.toml", "constraints.txt", "runtime/pyproject.toml"]:
+            (self.folder / name).parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / name, self.folder / name)
         for name in TOOLS:
             (self.path / name).symlink_to(shutil.which(name) or pytest.fail(f"no {name} on this machine"))
@@ -156,7 +157,7 @@ def test_ogbench_comes_without_labmaze_from_python_3_13_on(checkout, minor, apar
     assert checkout.run("train").returncode == 0
     installs = checkout.calls("pip install")
     assert all(call.startswith("uv pip" if with_uv else f"python3.{minor} -m pip") for call in installs)
-    assert installs[0].endswith(f"--editable {checkout.folder}[all]")
+    assert installs[0].endswith(f"--editable {checkout.folder}/runtime --editable {checkout.folder}[all]")
     if apart:
         assert len(installs) == 2
         assert installs[1].endswith(f"--no-deps {pins()['dm-control']} {pins()['ogbench']}")
@@ -175,43 +176,13 @@ def test_it_is_set_up_once(checkout):
     assert len(checkout.calls("-m venv")) == 1
 
 
-@pytest.mark.parametrize("with_uv", [False, True])
-@pytest.mark.parametrize(("minor", "installs"), [(12, 2), (13, 3)])
-def test_with_hashes_every_file_is_checked_and_nothing_is_fetched_to_build_drol(checkout, minor, installs, with_uv):
-    checkout.add_python(f"python3.{minor}", minor)
-    if with_uv:
-        checkout.add_uv()
-    answer = checkout.run("--require-hashes", "train")
-    assert answer.returncode == 0, answer.stderr
-    calls = checkout.calls("pip install")
-    assert len(calls) == installs
-    for call in calls[:-1]:
-        assert "--require-hashes --only-binary :all: --requirement" in call
-    assert calls[-1].endswith(f"--no-deps --no-build-isolation --editable {checkout.folder}")
-    assert checkout.calls("^drol") == ["drol train"]
-    for arguments in (["train"], ["--require-hashes", "train"]):  # the one is as good as the other from here on
-        assert checkout.run(*arguments).stderr == ""
-    if minor == 13:
-        blocks = (checkout.folder / ".venv" / "without-labmaze.txt").read_text().replace("\\\n", " ").splitlines()
-        assert [block.split()[0] for block in blocks] == [pins()["dm-control"], pins()["ogbench"]]
-        assert all("--hash=sha256:" in block and ";" not in block for block in blocks)
-
-
-def test_what_was_installed_without_hashes_is_not_taken_for_checked(checkout):
+def test_the_demo_installs_what_it_needs_unless_a_larger_extra_is_there(checkout):
     checkout.add_python("python3.12", 12)
-    assert checkout.run("train").returncode == 0
-    answer = checkout.run("--require-hashes", "train")
-    assert answer.returncode == 1
-    assert len(answer.stderr.splitlines()) == 1
-    assert "was not checked against these hashes: remove it first" in answer.stderr
-
-
-def test_what_is_installed_later_without_hashes_is_not_checked_any_more(checkout):
-    checkout.add_python("python3.12", 12)
-    assert checkout.run("--require-hashes", "train").returncode == 0
-    (checkout.folder / "constraints.txt").write_text("numpy==2.4.6\n")
-    assert checkout.run("train").returncode == 0
-    assert "remove it first" in checkout.run("--require-hashes", "train").stderr
+    assert "installing drol[demo]" in checkout.run("demo", "--seed", "1").stderr
+    assert checkout.calls("^drol") == ["drol demo --seed 1"]
+    assert "installing drol[all]" in checkout.run("train").stderr
+    (checkout.folder / ".venv" / ".installed-demo").unlink()
+    assert checkout.run("demo").stderr == ""
 
 
 def test_the_storm_runs_in_the_same_environment(checkout):
@@ -251,7 +222,7 @@ def needed(extra: str, python: str) -> set[str]:
             seen.add((name, wanted))
             lines = extras[wanted] if name == "drol" and wanted else requirements(name)
             waiting += [(Requirement(line), "" if name == "drol" else wanted) for line in lines]
-    return {name for name, _ in seen} - {"drol"}
+    return {name for name, _ in seen} - {"drol", "drol-runtime"}
 
 
 def requirements(name: str) -> list[str]:
@@ -261,7 +232,7 @@ def requirements(name: str) -> list[str]:
         return []
 
 
-@pytest.mark.parametrize("extra", ["ogbench", "d4rl", "all", "dev"])
+@pytest.mark.parametrize("extra", ["ogbench", "demo", "d4rl", "all", "dev"])
 @pytest.mark.parametrize("python", ["3.13", "3.14"])
 def test_the_extras_name_all_that_ogbench_needs_but_labmaze(extra, python):
     missing = {name for name in needed(extra, "3.12") - needed(extra, python) if not name.startswith("backports-")}

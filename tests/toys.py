@@ -29,7 +29,7 @@ from drol.runs.config import RunConfig
 from drol.runs.directory import RunDirectory
 from drol.tasks.base import Maze, Task, success_rate
 from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
-from drol.types import Spec, Transition
+from drol.transition import Spec, Transition
 
 TESTS = Path(__file__).parent
 OBSERVATION_SIZE, ACTION_SIZE = 3, 2

@@ -6,7 +6,7 @@ from pathlib import Path
 from toys import tiny_config
 
 from drol.runs.directory import RunDirectory
-from drol.runs.rows import EvaluationRow, MetricsRow
+from drol.runs.records import EvaluationRow, MetricsRow
 from drol.tasks.base import Episode
 
 

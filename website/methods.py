@@ -10,13 +10,13 @@ import numpy as np
 from drol.algorithms import ALGORITHMS, Algorithm
 from drol.bounds import allowed_words
 from drol.cli.algorithms import cell, columns, first_line, show, steps
-from drol.experiments.results.files import read_results
-from drol.paper.argument.tables import markdown
-from drol.paper.presets import family_rows
-from drol.paper.published import Published, family_cells
-from drol.paper.reproduce.experiments import short_name
-from drol.paper.reproduce.render import number
-from drol.paper.reproduce.table import TITLES, scores_by_cell
+from drol.presets.settings import family_rows
+from drol.reproduction.experiments import short_name
+from drol.reproduction.propositions.proposition_tables import markdown
+from drol.reproduction.published import Published, family_cells
+from drol.reproduction.render import number
+from drol.reproduction.table import TITLES, scores_by_cell
+from drol.results.result_files import read_results
 from website.links import ROOT
 
 RESULTS = ROOT / "results" / "paper_small.csv"

@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same 
     from drol.algorithms import (
         ALGORITHMS,
         BC,
+        BFN,
         DROL,
         FAWAC,
         FBRAC,
@@ -20,7 +21,8 @@ if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same 
         Algorithm,
         DeFlow,
         DriftQL,
-        DROLAuto,
+        DROLChoice,
+        DROLControl,
         DROLEquation,
         ReBRAC,
         register_algorithm,
@@ -28,46 +30,48 @@ if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same 
     from drol.algorithms.base import hyperparameter
     from drol.data.dataset import Dataset
     from drol.data.dimensions import Dimensions
-    from drol.data.store.episode_writer import EpisodeWriter
+    from drol.data.importing.episode_writer import EpisodeWriter
     from drol.errors import InputError
-    from drol.evaluation.runs import evaluate, evaluate_offline
-    from drol.experiments.choose import choose
-    from drol.experiments.compare.compare import compare
-    from drol.experiments.doctor import doctor
-    from drol.experiments.results.collect import collect_results
+    from drol.evaluation.evaluate_run import evaluate, evaluate_offline
     from drol.export.export import export_policy
-    from drol.pages.report import report
-    from drol.paper.presets import settings
+    from drol.installation import doctor
     from drol.policy import Policy
+    from drol.presets.settings import settings
+    from drol.reports.report import report
+    from drol.results.choose import choose
+    from drol.results.collect import collect_results
+    from drol.results.compare import compare
+    from drol.results.offline_comparison import compare_offline
     from drol.runs.config import RunConfig
     from drol.runs.run import Run, load_policy, open_run
     from drol.tasks import load_task, register_task_source
     from drol.tasks.base import Episode, Task, task_from
     from drol.tasks.source import TaskSource
     from drol.training.train import train
-    from drol.types import Spec, Transition
+    from drol.transition import Spec, Transition
 
 __version__ = "0.1.0"
 
 # Where the public names live. A name is imported when it is first used, so that `drol --help` does not wait for jax.
 MODULES = {
     "drol.algorithms": (
-        "ALGORITHMS", "Algorithm", "BC", "DROL", "DROLAuto", "DROLEquation", "DeFlow", "DriftQL", "FAWAC", "FBRAC",
-        "FQL", "GFP", "IFQL", "IQL", "ReBRAC", "SORL", "register_algorithm",
+        "ALGORITHMS", "Algorithm", "BC", "BFN", "DROL", "DROLChoice", "DROLControl", "DROLEquation",
+        "DeFlow", "DriftQL", "FAWAC", "FBRAC", "FQL", "GFP", "IFQL", "IQL", "ReBRAC", "SORL", "register_algorithm",
     ),
     "drol.algorithms.base": ("hyperparameter",),
     "drol.data.dataset": ("Dataset",),
     "drol.data.dimensions": ("Dimensions",),
-    "drol.data.store.episode_writer": ("EpisodeWriter",),
+    "drol.data.importing.episode_writer": ("EpisodeWriter",),
     "drol.errors": ("InputError",),
-    "drol.evaluation.runs": ("evaluate", "evaluate_offline"),
-    "drol.experiments.choose": ("choose",),
-    "drol.experiments.compare.compare": ("compare",),
-    "drol.experiments.doctor": ("doctor",),
-    "drol.pages.report": ("report",),
-    "drol.experiments.results.collect": ("collect_results",),
+    "drol.evaluation.evaluate_run": ("evaluate", "evaluate_offline"),
+    "drol.results.choose": ("choose",),
+    "drol.results.compare": ("compare",),
+    "drol.results.offline_comparison": ("compare_offline",),
+    "drol.installation": ("doctor",),
+    "drol.reports.report": ("report",),
+    "drol.results.collect": ("collect_results",),
     "drol.export.export": ("export_policy",),
-    "drol.paper.presets": ("settings",),
+    "drol.presets.settings": ("settings",),
     "drol.policy": ("Policy",),
     "drol.runs.config": ("RunConfig",),
     "drol.runs.run": ("Run", "load_policy", "open_run"),
@@ -75,7 +79,7 @@ MODULES = {
     "drol.tasks.base": ("Episode", "Task", "task_from"),
     "drol.tasks.source": ("TaskSource",),
     "drol.training.train": ("train",),
-    "drol.types": ("Spec", "Transition"),
+    "drol.transition": ("Spec", "Transition"),
 }  # fmt: skip
 PUBLIC = {name: module for module, names in MODULES.items() for name in names}
 

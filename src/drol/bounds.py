@@ -1,4 +1,4 @@
-"""What a setting may be: one declaration and one check, for the hyperparameters of algorithms and for runs alike."""
+"""Declare and check the allowed values of settings, for hyperparameters and runs alike."""
 
 import dataclasses
 import math
@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from drol.errors import InputError
 
-LARGEST = 2.0**1000  # of any number; the next ones are infinite
+LARGEST = 2.0**1000  # limit of any number, well below infinity
 LONGEST = 64  # entries of a tuple: layers of a network, seeds of a run
 KINDS = {
     float: "a number",
@@ -23,19 +23,19 @@ def bounds(
     maximum: float | None = None,
     choices: tuple[Any, ...] | None = None,
 ) -> dict[str, Any]:
-    """Return the metadata of a dataclass field: the help text of its flag, and what its value may be.
+    """Return the metadata of a dataclass field: the help text of its flag and its allowed values.
 
     Args:
         description: The help text.
-        minimum: The smallest number that is allowed; of a tuple, for each entry.
-        maximum: The largest.
-        choices: All values that are allowed.
+        minimum: The smallest allowed number; for a tuple, of each entry.
+        maximum: The largest allowed number.
+        choices: All allowed values.
     """
     return {"description": description, "minimum": minimum, "maximum": maximum, "choices": choices}
 
 
 def allowed_words(field: dataclasses.Field) -> str:
-    """Return what a field may be, in words: "from 0 to 1", "at least 1", "one of mean, min"."""
+    """Describe the allowed values of a field: "from 0 to 1", "at least 1", "one of mean, min"."""
     choices, low, high = (field.metadata[name] for name in ("choices", "minimum", "maximum"))
     if choices is not None:
         return f"one of {', '.join(map(str, choices))}"
@@ -71,6 +71,6 @@ def check_field(field: dataclasses.Field, value: Any) -> None:
 
 
 def check_at_least(name: str, value: int, least: int) -> None:
-    """Raise `InputError` for an argument that is no whole number, or less than it may be."""
+    """Raise `InputError` if an argument is not an integer of at least `least`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InputError(f"{name} is {value!r}; it must be a whole number of at least {least}")

@@ -1,8 +1,8 @@
-"""Trees of arrays on disk that are either whole or refused.
+"""Atomic, checksummed checkpoints of pytrees.
 
-A checkpoint is a folder with `arrays.safetensors` and `manifest.json`. It is written under another name, synced and
-renamed, so a kill at any moment leaves the old one or the new one; the manifest's checksums tell damage from data.
-(Tried against orbax, which loads a flipped bit silently and does not fall back from a truncated step.)
+A checkpoint is a folder with `arrays.safetensors` and `manifest.json`. It is written under a temporary name, synced
+and renamed, so a kill at any moment leaves the old or the new checkpoint. The checksums in the manifest detect damage.
+(Orbax was tested: it loads a flipped bit silently and does not fall back from a truncated step.)
 """
 
 import hashlib
@@ -17,26 +17,28 @@ import jax
 import numpy as np
 import safetensors.numpy
 
-from drol import formats
+from drol.decoding import convert, entries, read_json
+from drol.errors import InputError
+from drol.formats import FORMATS, check_format
 from drol.storage import recover_folder, replace_folder, write_synced, writing
 
 Tree = TypeVar("Tree")
 
 ARRAYS, MANIFEST = "arrays.safetensors", "manifest.json"
+Manifest = entries(format=int, sha256=str, leaves=dict[str, Any], metadata=dict[str, Any], manifest_sha256=str)
 STEP = re.compile("[0-9]{9,13}")
-ENTRIES = {"format": int, "sha256": str, "leaves": dict, "metadata": dict}  # of a manifest, besides its checksum
 
 
 class DamagedCheckpoint(Exception):
-    """A checkpoint cannot be trusted; the message says why."""
+    """A checkpoint is invalid; the message has the reason."""
 
 
 def save_tree(folder: Path, tree: Any, metadata: Mapping[str, Any]) -> None:
-    """Write a tree of arrays and some JSON as one checkpoint; an `OSError` leaves what was there before."""
+    """Write a tree of arrays and JSON metadata as one checkpoint; after an `OSError` the old checkpoint remains."""
     leaves = {name: np.asarray(leaf, order="C") for name, leaf in named_leaves(tree)}
     arrays = safetensors.numpy.save(leaves)
     manifest = {
-        "format": formats.WRITTEN["checkpoint"],
+        "format": FORMATS["checkpoint"],
         "sha256": hashlib.sha256(arrays).hexdigest(),
         "leaves": {name: [array.dtype.str, list(array.shape)] for name, array in leaves.items()},
         "metadata": dict(metadata),
@@ -56,18 +58,18 @@ def save_tree(folder: Path, tree: Any, metadata: Mapping[str, Any]) -> None:
 
 
 def read_metadata(folder: Path) -> dict[str, Any]:
-    """Return the JSON that was saved with a checkpoint."""
+    """Return the metadata of a checkpoint."""
     return read_manifest(folder)["metadata"]
 
 
 def load_tree(folder: Path, like: Tree, only: bool = True, finite: bool = False) -> Tree:
-    """Load the arrays of a checkpoint into the structure of `like`; names, shapes and types must be the same.
+    """Load the arrays of a checkpoint into the structure of `like`; names, shapes and types must match.
 
     Args:
         folder: The checkpoint.
         like: The structure, with shapes and types.
-        only: Whether to refuse a checkpoint that has further arrays, too.
-        finite: Whether to refuse values that are NaN or infinite.
+        only: Whether to reject a checkpoint with further arrays.
+        finite: Whether to reject NaN and infinite values.
     """
     try:
         leaves = safetensors.numpy.load(read_arrays(folder))
@@ -89,14 +91,15 @@ def load_tree(folder: Path, like: Tree, only: bool = True, finite: bool = False)
 
 
 def newest_valid(folder: Path, like: Callable[[dict[str, Any]], Tree]) -> tuple[int, Tree | None, list[str]]:
-    """Load the newest checkpoint that is whole and finite of a folder of `<step>` folders.
+    """Load the newest valid checkpoint with finite values from a folder of `<step>` folders.
 
     Args:
         folder: The folder of checkpoints.
         like: Returns the expected structure, given the metadata of a checkpoint.
 
     Returns:
-        Its step and its tree (0 and None if there is none), and a line for each damaged checkpoint that was skipped.
+        Its step and its tree (0 and None if there is none), and a sentence for each damaged checkpoint that was
+        skipped.
     """
     finish_replacements(folder)
     skipped = []
@@ -110,19 +113,19 @@ def newest_valid(folder: Path, like: Callable[[dict[str, Any]], Tree]) -> tuple[
 
 
 def saved_steps(folder: Path) -> list[int]:
-    """Return the steps of all checkpoints in a folder, in order; links and what is no folder are left out."""
+    """Return the sorted steps of all checkpoints in a folder; links and files are ignored."""
     saved = {step: folder / step_name(step) for step in named_steps(folder)}
     return [step for step, path in saved.items() if path.is_dir() and not path.is_symlink()]
 
 
 def named_steps(folder: Path) -> list[int]:
-    """Return the steps that something in a folder is named for, in order; names that we never give are ignored."""
+    """Return the sorted steps of all entries of a folder that have the name of a step; other names are ignored."""
     names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
     return sorted(int(name) for name in names if STEP.fullmatch(name) and step_name(int(name)) == name)
 
 
 def finish_replacements(folder: Path) -> None:
-    """Give checkpoints their names back that a kill in the middle of a replacement left without."""
+    """Restore checkpoints whose replacement was interrupted by a kill."""
     for old in folder.glob(".*.old") if folder.is_dir() else ():
         recover_folder(folder / old.name.removeprefix(".").removesuffix(".old"))
 
@@ -139,7 +142,7 @@ def named_leaves(tree: Any) -> list[tuple[str, Any]]:
 
 
 def read_arrays(folder: Path) -> bytes:
-    """Return the file of the arrays of a checkpoint, which its checksum confirms."""
+    """Return the content of the array file of a checkpoint after a check of its checksum."""
     manifest = read_manifest(folder)
     try:
         arrays = (folder / ARRAYS).read_bytes()
@@ -151,25 +154,28 @@ def read_arrays(folder: Path) -> bytes:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read the manifest of a checkpoint and check it against its own checksum, its format and the types of its entries.
+    """Read the manifest of a checkpoint and check its checksum, its format and the types of its entries.
 
-    A format that only a newer drol reads is no damage: it raises `InputError`, so that nothing older takes its place.
+    A format of a newer drol raises `InputError` and not `DamagedCheckpoint`, so that no older checkpoint is loaded
+    instead.
     """
+    path = folder / MANIFEST
     try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
-        whole = isinstance(manifest, dict) and manifest.get("manifest_sha256") == manifest_digest(manifest)
-    except (OSError, ValueError, RecursionError) as error:
+        content = read_json(path, dict[str, Any], nan=True)  # of metrics in the metadata
+        right = content.get("manifest_sha256") == manifest_digest(content)
+    except (OSError, InputError, RecursionError) as error:
         raise DamagedCheckpoint(f"{MANIFEST} cannot be read ({error})") from error
-    if not whole:
+    if not right:
         raise DamagedCheckpoint(f"{MANIFEST} does not match its checksum")
-    for name, kind in ENTRIES.items():
-        if type(manifest.get(name)) is not kind:
-            raise DamagedCheckpoint(f"{MANIFEST} lacks {name!r} or has something else in its place")
-    formats.check_format("checkpoint", folder / MANIFEST, manifest["format"])
-    return manifest
+    if type(content.get("format")) is int:
+        check_format("checkpoint", path, content["format"])
+    try:
+        return convert(content, Manifest)
+    except InputError as error:
+        raise DamagedCheckpoint(f"{MANIFEST}: {error}") from error
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:
-    """Return the checksum of everything in a manifest but the checksum itself."""
+    """Return the checksum of all entries of a manifest except the checksum itself."""
     content = {name: value for name, value in manifest.items() if name != "manifest_sha256"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""How programs are compiled: `jax.jit` with the options of XLA that were measured to be faster here."""
+"""`jax.jit` with XLA options that were measured to be faster on CPUs."""
 
 import functools
 from collections.abc import Callable
@@ -15,7 +15,7 @@ WANTED = {"cpu": {"xla_cpu_experimental_ynn_fusion_type": "", "xla_cpu_prefer_ve
 
 @functools.cache
 def compiler_options() -> dict[str, str]:
-    """Return those of the options for this platform that this version of XLA knows; each is asked for alone."""
+    """Return the wanted options that this version of XLA supports on this platform."""
     known = {}
     for name, value in WANTED.get(jax.default_backend(), {}).items():
         try:
@@ -27,7 +27,7 @@ def compiler_options() -> dict[str, str]:
 
 
 def fast_jit(**jit_options: Any) -> Callable[[Callable], Callable]:
-    """Return a decorator: `jax.jit` with the compiler options above, asked for at the first call, not at import."""
+    """Return a decorator: `jax.jit` with the compiler options above, which are looked up at the first call."""
 
     def decorate(function: Callable) -> Callable:
         @functools.cache

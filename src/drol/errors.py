@@ -1,35 +1,51 @@
-"""The error for anything that the user can fix."""
+"""The error that the user can fix, and exit codes."""
 
 import difflib
 from collections.abc import Iterable
 
 # Exit codes of commands, besides 0 (success), 1 (something failed), 2 (bad input) and 128 + n (signal n).
-DAMAGE_SET_ASIDE = 3  # finished, but something was damaged, was named and was set aside or left out
+DAMAGE_SET_ASIDE = 3  # finished, but corrupted files or rows were found and quarantined or skipped
 DIVERGED = 4  # training diverged
+FEW = 12  # names that an error message lists
+SIMILAR = 0.63  # ratio of difflib from which a name is suggested for another one
 
 
 def plain(text: str) -> str:
-    """Return text on one line that changes nothing in a terminal, whatever a file or a server put into it."""
+    """Return text on one line without control characters, so that untrusted text is safe to print."""
     shown = (each if each.isprintable() else " " if each in "\t\r\n" else ascii(each)[1:-1] for each in text)
     return "".join(shown)
 
 
 class InputError(ValueError):
-    """The input cannot be used; the message is one line that says what was given, what is allowed and what to do."""
+    """Invalid input. The message is one line: where, what is wrong, what to do."""
 
     def __init__(self, message: str):
         super().__init__(plain(message))
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], advice: str = "") -> InputError:
-    """Return the error for a name that nobody knows; it names the nearest one that is known.
+    """Return the error for an unknown name; it suggests a similar known name if there is one.
 
     Args:
         what: What the name stands for, such as "algorithm".
         name: The name that was given.
-        known: All names that would be right.
+        known: All valid names.
         advice: A last sentence, such as where all names are listed.
     """
-    nearest = difflib.get_close_matches(name, list(known), 1, cutoff=0)
-    meant = f"; did you mean {nearest[0]}?" if nearest else ";"
-    return InputError(f"unknown {what} {name!r}{meant}" + (f" {advice}" if advice else ""))
+    names = list(known)
+    message = f"unknown {what} {name!r}"
+    if similar := similar_name(name, names):
+        message += f"; did you mean {similar}?"
+    elif not advice and len(names) <= FEW:
+        message += f"; known: {', '.join(names)}"
+    elif advice:
+        message += "."
+    return InputError(f"{message} {advice}" if advice else message)
+
+
+def similar_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that the user probably meant: ignoring case, similar, or with the same beginning."""
+    lowered = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), lowered, 1, cutoff=SIMILAR)
+    longer = [each for each in lowered if each.startswith(name.lower())]
+    return next((lowered[each] for each in [*close, *longer]), None)

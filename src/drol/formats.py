@@ -1,33 +1,32 @@
-"""The formats of our own files: the one place that says which versions of them this drol writes and reads.
+"""The version numbers of drol's own file formats.
 
-A format gets a new number when older code could not read it rightly. Every number that was released stays readable:
-`tests/stored` holds files of each release, which the tests open.
+A format gets a new number when older code cannot read it correctly.
 """
 
+import reprlib
 from pathlib import Path
 from typing import Any
 
 from drol.errors import InputError
 
-# What is written now, and what is read. Checkpoints and policies are both folders of arrays with a manifest.
-WRITTEN = {"run": 1, "checkpoint": 1, "dataset": 3}
-READ = {"run": (1,), "checkpoint": (1,), "dataset": (2, 3)}
+FORMATS = {"run": 1, "checkpoint": 1, "dataset": 4}  # a policy is a checkpoint
 
 
-def check_format(kind: str, path: Path, found: Any) -> None:
-    """Raise `InputError` for a format that this drol does not read; it says what to do.
+def check_format(kind: str, path: Path, found: Any, advice: str = "") -> None:
+    """Raise `InputError` for a format that this drol does not read.
 
     Args:
-        kind: A kind of file: a name in `WRITTEN`.
+        kind: A type of file: a name in `FORMATS`.
         path: The file, for the message.
-        found: The number that it gives as its format.
+        found: The number that the file gives as its format.
+        advice: What to do about another format that is not a newer one.
     """
-    if type(found) is int and found in READ[kind]:
-        return
-    read = " and ".join(map(str, READ[kind]))
-    if type(found) is int and found > WRITTEN[kind]:
+    known = FORMATS[kind]
+    if type(found) is int and found > known:
         raise InputError(
-            f"{path} has format {found} of a {kind}, and this drol reads {read}: a newer drol wrote it, "
-            "so install that one (pip install --upgrade drol); nothing was changed"
+            f"{path}: format: expected {known} of a {kind}, got {found}: a newer drol wrote it, so install that one "
+            "(pip install --upgrade drol); nothing was changed"
         )
-    raise InputError(f"{path} has format {found!r} of a {kind}; this drol reads {read}")
+    if type(found) is not int or found != known:
+        words = f"{path}: format: expected {known} of a {kind}, got {reprlib.repr(found)}"
+        raise InputError(f"{words}; {advice}" if advice else words)

@@ -1,4 +1,4 @@
-"""What this process may use of the machine: cores, memory, and memory that jax takes over without a copy."""
+"""Cores and memory that this process may use, and arrays that jax can use without a copy."""
 
 import contextlib
 import math
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-PROGRAM_BYTES = 700_000_000  # that jax takes to compile the programs of a run and to keep them
-EVALUATION_BYTES = 550_000_000  # that an evaluation by data alone takes for a moment
-DATA_COPIES = 2.2  # of data in memory: the arrays, the standardised ones, and what is made on the way
-JAX_ADDRESSES = 1_600_000_000  # bytes of addresses that a process with jax and its threads has, most of them unused
-ALIGNMENT = 64  # bytes; jax on a CPU takes over an array that is aligned so without copying it
+PROGRAM_BYTES = 700_000_000  # memory of compiling and keeping the programs of a run
+EVALUATION_BYTES = 550_000_000  # peak memory of an offline evaluation
+DATA_COPIES = 2.2  # memory per byte of data: the arrays, the standardised arrays, and temporaries
+JAX_ADDRESSES = 1_600_000_000  # bytes of address space of a process with jax; most of it is unused
+ALIGNMENT = 64  # bytes; jax on a CPU uses arrays with this alignment without copying them
 
 
 def available_cores() -> int:
@@ -22,7 +22,7 @@ def available_cores() -> int:
 
 
 def aligned(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-    """Return an empty array whose memory jax can take over."""
+    """Return an empty array that jax can use without a copy."""
     size = math.prod(shape) * dtype.itemsize
     buffer = np.empty(size + ALIGNMENT, np.uint8)
     start = -buffer.ctypes.data % ALIGNMENT
@@ -30,7 +30,7 @@ def aligned(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
 
 
 def free_memory() -> int | None:
-    """Return the bytes that this process may still take, by the system and by its control groups; None if unknown."""
+    """Return the bytes that this process can still allocate, by system and control groups; None if unknown."""
     amounts = []
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
@@ -44,12 +44,12 @@ def free_memory() -> int | None:
 
 
 def leaves_room(nbytes: int, free: int | None) -> bool:
-    """Return whether data of so many bytes, in memory, leave enough of what is free to train on them."""
+    """Return whether training on `nbytes` of data in memory fits into the free memory."""
     return free is None or DATA_COPIES * nbytes + PROGRAM_BYTES + EVALUATION_BYTES <= free
 
 
 def address_space() -> list[int]:
-    """Return what `ulimit -v` leaves beside jax, which counts before it is there; the list is empty without a limit."""
+    """Return the address space that `ulimit -v` leaves after jax is loaded; the list is empty without a limit."""
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
     try:
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -59,9 +59,9 @@ def address_space() -> list[int]:
 
 
 def group_memory(membership: Path, root: Path) -> list[int]:
-    """Return what the control groups of this process (a cluster's job, a container) and those around them leave to it.
+    """Return the memory left by each control group of this process (a container, a cluster job) and its parents.
 
-    Cached files of a group count as free: the system gives their memory back when it is needed.
+    Cached files count as free, because the system reclaims them.
     """
     try:
         lines = [line.split(":", 2) for line in membership.read_text().splitlines()]
@@ -86,9 +86,9 @@ def group_memory(membership: Path, root: Path) -> list[int]:
 
 
 def session_memory() -> dict[int, int]:
-    """Return the bytes that the processes of each session hold, by the session's number; nothing if unknown.
+    """Return the memory in bytes of each session by its id; empty if unknown.
 
-    Memory that processes of a session share counts for each of them, so this is rather too much than too little.
+    Shared memory counts for each process, so this is an upper bound.
     """
     found: dict[int, int] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -100,7 +100,7 @@ def session_memory() -> dict[int, int]:
 
 
 def bytes_in_words(count: int) -> str:
-    """Return a number of bytes as people write it: 1.25 GB."""
+    """Format a number of bytes: 1.25 GB."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= size:
             return f"{count / size:.3g} {unit}" if count < 100 * size else f"{count / size:,.0f} {unit}"

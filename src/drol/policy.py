@@ -1,61 +1,66 @@
-"""A trained policy: what acts, what it needs, and how it is saved."""
+"""Trained policies: act on observations, save and load."""
 
 import functools
-from collections.abc import Callable
+import reprlib
+import secrets
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NotRequired
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from msgspec import Meta
 from numpy.typing import ArrayLike
 
 from drol.algorithms import Algorithm, algorithm_name, find_algorithm
 from drol.bounds import LONGEST
 from drol.checkpoints import DamagedCheckpoint, load_tree, read_arrays, read_metadata, save_tree
 from drol.data.actions import ActionBox
-from drol.data.dimensions import Dimensions, Observation, in_order
+from drol.data.dimensions import Dimensions, Observation, in_order, reject_masked
 from drol.data.standardisation import Standardisation
+from drol.decoding import Positive, convert, entries
 from drol.errors import InputError
-from drol.types import Spec
+from drol.transition import Spec
 
-LARGEST = float(np.finfo(np.float32).max)  # number that a network can be given
+LARGEST = float(np.finfo(np.float32).max)  # largest valid value in an observation
 
 
 class Policy(eqx.Module):
-    """Acts on observations as the environment or the robot gives them.
+    """A policy for observations in the units of the environment or the robot.
 
-    `act` is for people and scripts; `for_control` for a loop that has to be fast; `draw` for compiled code.
+    Use `act` in scripts, `for_control` in a fast control loop, and `draw` in compiled code.
     """
 
     algorithm: Algorithm
     networks: Any  # the `policy` of the algorithm's state
     standardisation: Standardisation
-    action_box: ActionBox | None = eqx.field(static=True, default=None)  # of the data, where it was scaled
-    observation_dimensions: Dimensions | None = eqx.field(static=True, default=None)  # names, where the data has them
+    action_box: ActionBox | None = eqx.field(static=True, default=None)  # action bounds of the data, if it was scaled
+    observation_dimensions: Dimensions | None = eqx.field(static=True, default=None)  # names, if the data has them
     action_dimensions: Dimensions | None = eqx.field(static=True, default=None)
 
     @property
     def observation_names(self) -> tuple[str, ...] | None:
-        """What the numbers of an observation are called, in the order in which `act` takes them; None: not known."""
+        """The names of the numbers of an observation, in the order of `act`; None if unknown."""
         return self.observation_dimensions and self.observation_dimensions.names
 
     @property
     def action_names(self) -> tuple[str, ...] | None:
-        """What the numbers of an action are called, in the order in which `act` gives them; None: not known."""
+        """The names of the numbers of an action, in the order of `act`; None if unknown."""
         return self.action_dimensions and self.action_dimensions.names
 
-    def act(self, observation: Observation, seed: int = 0, best_of: int | None = None) -> np.ndarray:
+    def act(self, observation: Observation, seed: int | None = None, best_of: int | None = None) -> np.ndarray:
         """Return an action in the units of the data.
 
         Args:
             observation: One observation, a batch of them along a first axis, or either as a mapping of all
                 `observation_names` to numbers.
-            seed: What is drawn depends on it: the same seed gives the same action.
-            best_of: Actions to draw, of which the critic chooses the best; the method's own number if None.
+            seed: The same seed gives the same action. If None, each call uses new random numbers, so that a policy
+                with several modes uses all of them in a loop.
+            best_of: The number of actions to draw, from which the critic chooses the best; the method's default if
+                None.
 
         Returns:
             One action [action], or one for each observation of a batch [batch, action].
@@ -70,19 +75,21 @@ class Policy(eqx.Module):
         values = check_observation(in_order(observation, self.observation_dimensions), shape, batch=True)
         single = values.shape == shape
         values = values[None] if single else values
-        keys = jax.random.split(check_seed(seed), len(values))
+        key = check_seed(secrets.randbits(32) if seed is None else seed)
+        keys = jax.random.split(key, len(values))
         actions = self.in_units_of_the_data(draw_batch(self, values, keys, self.algorithm.check_best_of(best_of)))
         return actions[0] if single else actions
 
     def for_control(self, seed: int = 0, best_of: int | None = None) -> "ControlPolicy":
-        """Return the policy compiled for one observation at a time, with a random state of its own.
+        """Return the policy compiled for one observation at a time, with its own random state.
 
         Args:
             seed: Two controllers with the same seed draw the same actions in the same order.
-            best_of: Actions to draw, of which the critic chooses the best; the method's own number if None.
+            best_of: The number of actions to draw, from which the critic chooses the best; the method's default if
+                None.
 
         Returns:
-            A function from an observation to an action in the units of the data, ready to be called: it is compiled.
+            A compiled function from an observation to an action in the units of the data.
         """
         return ControlPolicy(self, seed, best_of)
 
@@ -96,17 +103,17 @@ class Policy(eqx.Module):
         return jax.vmap(lambda observation, key: self.draw(observation, key, best_of))(observations, keys)
 
     def in_units_of_the_data(self, action: ArrayLike) -> np.ndarray:
-        """Return actions in [-1, 1] as the robot takes them: in the box that the data's actions lived in."""
+        """Scale actions from [-1, 1] to the action bounds of the data."""
         return from_unit(np.asarray(action), self.action_box)
 
     @classmethod
     def load(cls, folder: Path | str, seed: int | None = None, algorithm: type[Algorithm] | None = None) -> "Policy":
-        """Load one policy of a folder of `policies/` in a run; `drol.load_policy` takes the run itself.
+        """Load one policy from a folder in `policies/` of a run; `drol.load_policy` takes the folder of the run.
 
         Args:
             folder: The folder of one step.
-            seed: The seed that trained it; the first if None.
-            algorithm: The class of its algorithm, where that is neither built in nor registered.
+            seed: Its seed; the first if None.
+            algorithm: The class of its algorithm, if that is neither built in nor registered.
 
         Returns:
             The policy.
@@ -118,14 +125,13 @@ class Policy(eqx.Module):
 
 
 class ControlPolicy:
-    """A policy for a control loop: one observation in, one action out, nothing compiled on the way.
+    """A policy for a control loop, compiled once for a single observation.
 
-    The networks are constants of the compiled program: handing them over at every call would take as long as the
-    network itself.
+    The networks are constants of the compiled program: passing them as arguments would take as long as the network.
     """
 
     def __init__(self, policy: Policy, seed: int = 0, best_of: int | None = None):
-        # Nothing of the policy is used in a call: to bind a method of an Equinox module takes as long as a network.
+        # A call does not use the policy object: binding a method of an Equinox module takes as long as a network.
         self.shape, self.action_box = policy.standardisation.mean.shape, policy.action_box
         self.observation_dimensions = policy.observation_dimensions
         count, key = policy.algorithm.check_best_of(best_of), check_seed(seed)
@@ -137,7 +143,7 @@ class ControlPolicy:
         self.step = 0  # actions drawn so far
 
     def __call__(self, observation: Observation) -> np.ndarray:
-        """Return the action [action] for an observation (numbers, or a mapping of names) in the units of the data."""
+        """Return the action [action] for an observation (an array, or a mapping by name), in the units of the data."""
         values = check_observation(in_order(observation, self.observation_dimensions), self.shape)
         action = self.compiled(values, np.uint32(self.step))
         self.step += 1
@@ -145,12 +151,13 @@ class ControlPolicy:
 
 
 def from_unit(action: np.ndarray, box: ActionBox | None) -> np.ndarray:
-    """Return actions in [-1, 1] in the units of a box; without one, as they are."""
+    """Scale actions from [-1, 1] to action bounds; return them unchanged if there are none."""
     return action if box is None else box.from_unit(action).astype(np.float32)
 
 
 def check_observation(observation: ArrayLike, shape: tuple[int, ...], batch: bool = False) -> np.ndarray:
-    """Return an observation [*shape], or a batch of them, as float32; refuse other shapes and what is not finite."""
+    """Return an observation [*shape], or a batch of them, as float32; reject other shapes and non-finite values."""
+    reject_masked(observation)
     try:
         values = np.asarray(observation)
     except ValueError as error:  # lists of different lengths
@@ -160,13 +167,13 @@ def check_observation(observation: ArrayLike, shape: tuple[int, ...], batch: boo
         raise InputError(f"the observation has shape {list(values.shape)}; this policy takes {list(shape)}{several}")
     if values.dtype.kind not in "fiub":
         raise InputError(f"the observation is of type {values.dtype}; every value must be a number")
-    if not np.abs(values).max(initial=0) <= LARGEST:  # so NaN is refused, too
+    if not np.abs(values).max(initial=0) <= LARGEST:  # also True for NaN
         raise InputError("the observation has values that are NaN, infinite or too large; every value must be finite")
     return values.astype(np.float32)
 
 
 def check_seed(seed: int) -> Array:
-    """Return the key of a seed; refuse what is none."""
+    """Return the key of a seed; raise `InputError` for an invalid seed."""
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or not 0 <= seed < 2**32:
         raise InputError(f"seed is {seed!r}; it must be a whole number from 0 to {2**32 - 1}")
     return jax.random.key(int(seed))
@@ -174,7 +181,7 @@ def check_seed(seed: int) -> Array:
 
 @eqx.filter_jit
 def draw_batch(policy: Policy, observations: Array | np.ndarray, keys: Array, best_of: int) -> Array:
-    """Draw an action for each observation and key; compiled once for all policies of the same shape."""
+    """Draw an action for each observation and key; policies of the same shape share the compiled program."""
     return policy.draw_each(observations, keys, best_of)
 
 
@@ -186,7 +193,7 @@ def save_policies(
     seeds: tuple[int, ...],
     **metadata: Any,
 ) -> None:
-    """Save the networks [seed, ...] of all seeds and their standardisation, with what it takes to load them."""
+    """Save the networks [seed, ...] of all seeds and their standardisation, with the metadata to load them."""
     save_tree(
         folder,
         tree,
@@ -202,30 +209,28 @@ def save_policies(
 
 
 def load_policies(folder: Path, algorithm: type[Algorithm] | None = None) -> dict[int, Policy]:
-    """Load what `save_policies` saved: a policy for each seed.
+    """Load the policies of `save_policies`, one for each seed.
 
     Args:
         folder: The folder.
-        algorithm: The class of their algorithm, where that is neither built in nor registered.
+        algorithm: The class of their algorithm, if that is neither built in nor registered.
     """
     try:
-        saved = read_description(folder, algorithm)
-        networks, standardisation = load_tree(folder, policy_shapes(saved.algorithm, saved.spec, len(saved.seeds)))
+        built, spec, seeds, outside = read_description(folder, algorithm)
+        networks, standardisation = load_tree(folder, policy_shapes(built, spec, len(seeds)))
     except DamagedCheckpoint as error:
         raise InputError(
             f"the policy in {folder} cannot be used: {error}; remove that folder to go on without it"
         ) from error
     return {
-        seed: Policy(
-            saved.algorithm, jax.tree.map(lambda leaf, i=i: leaf[i], networks), standardisation, *saved.outside
-        )
-        for i, seed in enumerate(saved.seeds)
+        seed: Policy(built, jax.tree.map(lambda leaf, i=i: leaf[i], networks), standardisation, *outside)
+        for i, seed in enumerate(seeds)
     }
 
 
 @functools.lru_cache(maxsize=16)
 def policy_shapes(algorithm: Algorithm, spec: Spec, seeds: int) -> Any:
-    """Return the shapes of what is saved of so many seeds; a report loads many policies of few kinds."""
+    """Return the shapes of the saved arrays for a number of seeds; cached, because a report loads many policies."""
 
     def skeleton(key: Array) -> Any:
         networks = jax.vmap(lambda key: algorithm.init(key, spec).policy)
@@ -234,67 +239,48 @@ def policy_shapes(algorithm: Algorithm, spec: Spec, seeds: int) -> Any:
     return jax.eval_shape(skeleton, jax.random.key(0))
 
 
-class Description(NamedTuple):
-    """What saved policies are, apart from their arrays."""
-
-    algorithm: Algorithm
-    spec: Spec
-    seeds: tuple[int, ...]
-    box: ActionBox | None
-    observation: Dimensions | None
-    action: Dimensions | None
-
-    @property
-    def outside(self) -> tuple[ActionBox | None, Dimensions | None, Dimensions | None]:
-        """How observations and actions are called and scaled outside the networks."""
-        return self.box, self.observation, self.action
+Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+Description = entries(
+    algorithm=str,
+    hyperparameters=dict[str, Any],
+    observation_shape=tuple[Positive, ...],
+    action_size=Positive,
+    seeds=Annotated[tuple[Seed, ...], Meta(min_length=1, max_length=LONGEST)],
+    action_box=NotRequired[tuple[tuple[float, ...], tuple[float, ...]] | None],
+)
 
 
-def read_description(folder: Path, algorithm: type[Algorithm] | None) -> Description:
-    """Read what saved policies are; refuse what `save_policies` cannot have written, before anything of it is used.
+def read_description(folder: Path, kind: type[Algorithm] | None) -> tuple[Algorithm, Spec, tuple[int, ...], list[Any]]:
+    """Return the algorithm, the shapes, the seeds, and the action bounds and dimension names of saved policies.
 
-    A checksum tells damage, not malice. No size can be larger than the file of the arrays, so none is made that is.
+    A checksum detects damage but not forgery, so every entry is checked before use. For example, no size may exceed
+    the size of the array file.
     """
     metadata, most = read_metadata(folder), len(read_arrays(folder))
-
-    def entry(name: str, words: str, right: Callable[[Any], bool]) -> Any:
-        if not isinstance(metadata, dict) or name not in metadata:
-            raise DamagedCheckpoint(f"it has no {name}, so it is no policy")
-        if not right(metadata[name]):
-            shown = repr(metadata[name])
-            shown = shown if len(shown) < 80 else f"{shown[:80]}..."
-            raise DamagedCheckpoint(f"its {name} is {shown}; it must be {words}")
-        return metadata[name]
-
-    def is_count(value: Any) -> bool:
-        return type(value) is int and 1 <= value <= most
-
-    def is_shape(value: Any) -> bool:
-        return isinstance(value, list) and len(value) in (1, 3) and all(map(is_count, value)) and is_count(prod(value))
-
-    def are_seeds(value: Any) -> bool:
-        whole = isinstance(value, list) and all(type(each) is int and 0 <= each < 2**32 for each in value)
-        return whole and 1 <= len(value) == len(set(value)) <= LONGEST
-
-    def is_box(value: Any) -> bool:
-        sides = value if isinstance(value, list) and len(value) == 2 else [None]
-        return not value or all(
-            isinstance(side, list) and len(side) == size and all(type(each) in (int, float) for each in side)
-            for side in sides
-        )
-
-    shape = entry("observation_shape", "the size of vectors or the three of images, as in its arrays", is_shape)
-    size = entry("action_size", "a whole number, as in its arrays", is_count)
-    seeds = entry("seeds", f"at most {LONGEST} different whole numbers", are_seeds)
-    name = entry("algorithm", "the name of an algorithm", lambda value: isinstance(value, str))
-    settings = entry("hyperparameters", "a value for each name", lambda value: isinstance(value, dict))
-    metadata.setdefault("action_box", None)
-    box = entry("action_box", f"the lowest and the highest value of {size} dimensions", is_box)
-    kind = algorithm or find_algorithm(name)
     try:
-        built, sides = kind.from_dict(settings), ActionBox(*map(tuple, box)) if box else None
-        seen = Dimensions.from_dict(metadata.get("observation_dimensions"), shape[0] if len(shape) == 1 else 0)
-        done = Dimensions.from_dict(metadata.get("action_dimensions"), size)
+        saved = convert(metadata, Description, extra=True)
     except InputError as error:
         raise DamagedCheckpoint(str(error)) from error
-    return Description(built, Spec(tuple(shape), size), tuple(seeds), sides, seen, done)
+    kind = kind or find_algorithm(saved["algorithm"])
+    try:
+        shape, size, seeds = saved["observation_shape"], saved["action_size"], saved["seeds"]
+        box = saved.get("action_box")
+        if len(shape) not in (1, 3) or prod(shape) > most:
+            raise InputError(
+                f"observation_shape: expected one size or three, as in its arrays, got {reprlib.repr(shape)}"
+            )
+        if size > most:
+            raise InputError(f"action_size: expected a size as in its arrays, got {size}")
+        if len(set(seeds)) < len(seeds):
+            raise InputError(f"seeds: expected different numbers, got {list(seeds)}")
+        if box and any(len(side) != size for side in box):
+            raise InputError(f"action_box: expected {size} lowest and {size} highest values, got {reprlib.repr(box)}")
+        algorithm = kind.from_dict(saved["hyperparameters"])
+        outside = [
+            ActionBox(*box) if box else None,
+            Dimensions.from_dict(metadata.get("observation_dimensions"), shape[0] if len(shape) == 1 else 0),
+            Dimensions.from_dict(metadata.get("action_dimensions"), size),
+        ]
+    except InputError as error:
+        raise DamagedCheckpoint(str(error)) from error
+    return algorithm, Spec(shape, size), seeds, outside

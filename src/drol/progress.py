@@ -1,4 +1,4 @@
-"""Progress that people see: a live bar in a terminal, a line now and then elsewhere, nothing when it is to be quiet."""
+"""Progress display: a live bar in a terminal, a line every few seconds elsewhere, nothing if quiet."""
 
 import sys
 import time
@@ -11,14 +11,14 @@ from rich.progress import Progress as Bar
 
 from drol.errors import plain
 
-# What long work calls while it goes on: how much is done, how much there is (None: unknown), and what is done now.
+# Callback of long operations: amount done, total amount (None: unknown), current item.
 Report = Callable[[float, float | None, str], None]
 
-LINE_SECONDS = 10.0  # between two lines where there is no terminal
+LINE_SECONDS = 10.0  # between two lines without a terminal
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it: 45 s, 3 min 20 s, 2 h 5 min."""
+    """Format a duration: 45 s, 3 min 20 s, 2 h 5 min."""
     seconds = round(seconds)
     if seconds < 60:
         return f"{seconds} s"
@@ -28,13 +28,13 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """Shows how much of some work is done, how fast it goes and how long it still takes.
+    """Show the progress, rate and time left of an operation.
 
     Args:
-        title: What is going on, such as "training".
-        unit: What is counted, such as "updates".
-        scale: What a count is divided by before it is shown, such as 1e6 for bytes in MB.
-        quiet: Whether to show nothing at all.
+        title: The operation, such as "training".
+        unit: The unit of the counts, such as "updates".
+        scale: Divide counts by this before showing them, such as 1e6 for bytes in MB.
+        quiet: Show nothing.
     """
 
     def __init__(self, title: str, unit: str, scale: float = 1, quiet: bool = False):
@@ -64,24 +64,24 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Units of work in a second; 0 before anything was timed."""
+        """Units per second; 0 before the first measurement."""
         return (self.done - (self.first or 0)) / self.seconds if self.seconds else 0.0
 
     def show(self, done: float, total: float | None, what: str = "", seconds: float | None = None) -> None:
-        """Show how far the work is; the first call only starts the clock.
+        """Show the progress; the first call only starts the clock.
 
         Args:
-            done: Units that are done.
-            total: Units that there are in all; None if nobody knows.
-            what: What is done now.
-            seconds: How long the work since the last call took, where that is not all of the time that passed.
+            done: Units done.
+            total: Total units; None if unknown.
+            what: The current item.
+            seconds: Working time since the last call, if it is less than the time that passed.
         """
         now = time.monotonic()
         self.done, self.total = done, total
         if self.first is None:
             self.first, self.started = done, now
         else:
-            self.first = min(self.first, done)  # work that begins again
+            self.first = min(self.first, done)  # the operation restarted
             self.seconds = now - self.started if seconds is None else self.seconds + seconds
         text = self.text(what)
         if self.bar:
@@ -91,7 +91,7 @@ class Progress:
             self.console.print(f"{self.title}: {text}", markup=False)
 
     def text(self, what: str) -> str:
-        """Return the line: counts, rate, time left, what is done now."""
+        """Return the line: counts, rate, time left, current item."""
         parts = [self.count(self.done) if self.total is None else f"{self.count(self.done)}/{self.count(self.total)}"]
         parts[0] += f" {self.unit}"
         if self.rate:
@@ -102,13 +102,3 @@ class Progress:
 
     def count(self, number: float) -> str:
         return f"{number:,.0f}" if self.scale == 1 else f"{number / self.scale:,.1f}"
-
-    def note(self, text: str) -> None:
-        """Print a line that stays."""
-        self.console.print("\n".join(map(plain, text.split("\n"))), markup=False)
-
-    def warn(self, text: str) -> None:
-        """Print a line that has to be seen, even where everything else is to be quiet."""
-        quiet, self.console.quiet = self.console.quiet, False
-        self.note(text)
-        self.console.quiet = quiet

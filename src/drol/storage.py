@@ -1,4 +1,4 @@
-"""Files that are whole or not there at all, whatever happens while they are written."""
+"""Atomic writes of files and folders, and locks."""
 
 import contextlib
 import errno
@@ -22,7 +22,7 @@ ADVICE = {  # for faults of a disk
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Give an `OSError` the path that is being written: the system names none, or that of a partial file."""
+    """Set the path of an `OSError` to the file being written; the system reports none, or a temporary file."""
     try:
         yield
     except OSError as error:
@@ -32,17 +32,17 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def describe_fault(error: OSError) -> str:
-    """Return an error of the system in one line: the path, what is wrong with it, what to do."""
+    """Describe a system error in one line: the path, what is wrong, what to do."""
     if error.errno not in ADVICE or error.filename is None:
         return str(error)
     return f"{error.filename} cannot be written ({error.strerror}); {ADVICE[error.errno]}"
 
 
-LOCK_ATTEMPTS, LOCK_SECONDS = 5, 0.02  # a lock that somebody only looks at, by `is_held`, is free again at once
+LOCK_ATTEMPTS, LOCK_SECONDS = 5, 0.02  # retries: `is_held` of another process takes the lock for a moment
 
 
 def write_synced(path: Path, data: bytes) -> None:
-    """Write a file and wait until it is on the disk."""
+    """Write a file and sync it to disk."""
     with writing(path), path.open("wb") as file:
         file.write(data)
         file.flush()
@@ -50,7 +50,7 @@ def write_synced(path: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk, so that a renaming lasts."""
+    """Sync a folder to disk, so that renames survive a power loss."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -59,7 +59,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes | str) -> None:
-    """Write a file under another name and rename it, so that a reader sees the old content or the new."""
+    """Write a file atomically: readers see the old content or the new."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     with writing(path):
         try:
@@ -72,7 +72,7 @@ def write_whole(path: Path, data: bytes | str) -> None:
 
 
 def append_whole(path: Path, text: str) -> None:
-    """Write text at the end of a file; an `OSError` leaves the file as it was."""
+    """Append text to a file; an `OSError` leaves the file unchanged."""
     with writing(path), path.open("ab", buffering=0) as file:
         size = file.tell()
         try:
@@ -85,9 +85,9 @@ def append_whole(path: Path, text: str) -> None:
 
 
 def replace_folder(partial: Path, folder: Path) -> None:
-    """Give a finished folder its name; one that has the name already is put aside first and removed last.
+    """Rename a finished folder to its final name, replacing an existing folder.
 
-    A kill between the two renamings leaves the old folder as `.NAME.old`; `recover_folder` gives it back its name.
+    A kill between the two renames leaves the old folder as `.NAME.old`; `recover_folder` restores it.
     """
     old = folder.with_name(f".{folder.name}.old")
     sync_folder(partial)
@@ -105,7 +105,7 @@ def replace_folder(partial: Path, folder: Path) -> None:
 
 
 def recover_folder(folder: Path) -> None:
-    """Undo what a kill in the middle of `replace_folder` left; call it before the folder is looked for."""
+    """Undo an interrupted `replace_folder`; call it before the folder is used."""
     old = folder.with_name(f".{folder.name}.old")
     if old.is_dir() and not folder.exists():
         old.rename(folder)
@@ -115,11 +115,11 @@ def recover_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def exclusive(path: Path, refusal: str | None) -> Iterator[int]:
-    """Hold a lock file, or a folder, for this process alone; raise `InputError(refusal)` if another process has it.
+    """Lock a file or folder for this process; raise `InputError(refusal)` if another process has the lock.
 
-    Without a refusal, wait until it is free.
+    If `refusal` is None, wait for the lock.
 
-    Yields the descriptor; a file is open for reading and writing, as network file systems want it for such a lock.
+    Yields the descriptor. Files are opened for reading and writing, because network file systems require it.
     """
     access = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
     descriptor = os.open(path, access | os.O_NOFOLLOW, 0o644)
@@ -141,10 +141,10 @@ def exclusive(path: Path, refusal: str | None) -> Iterator[int]:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether a process holds a lock file. To look changes nothing, and makes nobody who wants it give up."""
+    """Return whether a process holds a lock; checking never makes another process fail to acquire it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    except OSError:  # nobody made it
+    except OSError:  # it does not exist
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -3,6 +3,7 @@ import pytest
 from drol.algorithms.drol import DROL
 from drol.algorithms.ifql import IFQL
 from drol.algorithms.iql import IQL
+from drol.algorithms.sorl import SORL
 from drol.errors import InputError
 
 
@@ -51,16 +52,22 @@ def test_the_number_of_draws_is_the_algorithms_own_unless_it_is_given():
 
 
 def test_an_evaluation_may_change_only_what_acting_alone_depends_on():
-    assert DROL(bc_weight=3.0).acting_with({"densest": 8}).to_dict() == DROL(bc_weight=3.0, densest=8).to_dict()
+    assert SORL(q_weight=3.0).acting_with({"act_steps": 2}).to_dict() == SORL(q_weight=3.0, act_steps=2).to_dict()
     with pytest.raises(InputError) as caught:
-        DROL().acting_with({"bc_weight": 3.0})
-    assert str(caught.value) == (
-        "bc_weight is given; of the hyperparameters of DROL evaluations may change only best_of_aggregation, densest"
+        SORL().acting_with({"q_weight": 3.0})
+    assert (
+        str(caught.value) == "q_weight is given; of the hyperparameters of SORL evaluations may change only act_steps"
     )
     with pytest.raises(InputError, match="evaluations may change nothing"):
-        IQL().acting_with({"densest": 8})
-    with pytest.raises(InputError, match="densest is -1; it must be from 0 to"):
-        DROL().acting_with({"densest": -1})
+        DROL().acting_with({"act_steps": 2})
+    with pytest.raises(InputError, match="act_steps is 3; it must be one of"):
+        SORL().acting_with({"act_steps": 3})
+
+
+def test_a_removed_hyperparameter_is_read_if_it_has_the_value_that_the_class_still_has():
+    assert DROL.from_dict({"bc_weight": 3.0, "target_candidates": 1, "densest": 0}).to_dict() == DROL(3.0).to_dict()
+    with pytest.raises(InputError, match="unknown hyperparameter of DROL 'target_candidates'"):
+        DROL.from_dict({"target_candidates": 8})
 
 
 @pytest.mark.parametrize(

@@ -102,21 +102,6 @@ def test_the_action_of_the_target_is_clipped():
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
-def test_the_target_may_take_the_best_of_several_actions_by_the_smaller_of_the_target_critics():
-    algorithm = dataclasses.replace(TINY, target_candidates=5)
-    state, batch = random_state(algorithm), random_batch()
-    draws = algorithm.draw(batch, jax.random.key(0))
-    repeated = jnp.repeat(batch.next_observation[:, None], 5, 1)
-    candidates = np.clip(state.actor.network(repeated, draws.next_latent), -1, 1)  # [batch, 5, action]
-    values = np.asarray(state.target_critic(repeated, candidates))  # [ensemble, batch, 5]
-    chosen = values.min(0).argmax(-1)
-    assert (chosen != values.mean(0).argmax(-1)).any()  # the mean would choose otherwise somewhere
-    next_q = values.mean(0)[np.arange(32), chosen]  # what is chosen is valued by q_aggregation
-    expected = np.asarray(batch.reward) + 0.99 * np.asarray(batch.continues) * next_q
-    found = algorithm.bellman_target(state.target_critic, state.actor.network, batch, draws.next_latent)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
-
-
 def test_diagnostics_are_those_of_clipped_candidates():
     state, batch, key = random_state(TINY), random_batch(), jax.random.key(3)
     candidates = state.actor.network.candidates(batch.observation, TINY.draw(batch, key).latent)
@@ -157,19 +142,6 @@ def test_best_of_takes_the_action_with_the_highest_mean_q(acting):
     chosen = values.argmax(-1)
     assert len(set(chosen)) > 3  # it is not always the same draw
     np.testing.assert_allclose(act(keys, 8), actions[np.arange(len(chosen)), chosen], rtol=0, atol=1e-5)
-
-
-def test_best_of_may_take_the_minimum_of_the_critics_and_the_densest_draws(acting):
-    policy, observations, keys, _ = acting
-    algorithm = dataclasses.replace(TINY, best_of_aggregation="min", densest=4)
-    found = jax.jit(jax.vmap(lambda observation, key: algorithm.act(policy, observation, key, 8)))(observations, keys)
-    latent = jax.jit(jax.vmap(lambda key: draw_latents(key, (8, ACTION_SIZE))))(keys)
-    for observation, latents, action in zip(observations, latent, found, strict=True):
-        draws = np.clip(policy.actor(jnp.repeat(observation[None], 8, 0), latents), -1, 1)
-        distance = np.square(draws[:, None] - draws).sum((1, 2))
-        kept = draws[np.argsort(distance, kind="stable")[:4]]
-        value = np.asarray(policy.critic(jnp.repeat(observation[None], 4, 0), kept)).min(0)
-        np.testing.assert_allclose(action, kept[value.argmax()], rtol=0, atol=1e-5)
 
 
 def test_the_same_key_gives_the_same_action_and_another_key_another(acting):

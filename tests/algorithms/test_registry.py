@@ -1,3 +1,4 @@
+import sys
 import warnings
 from importlib import metadata
 
@@ -30,6 +31,13 @@ class Other(Algorithm):
 not_an_algorithm = 3
 
 
+@pytest.mark.parametrize("kind", ALGORITHMS.values())
+def test_the_header_of_an_algorithm_links_its_paper_and_defines_m(kind):
+    header = sys.modules[kind.__module__].__doc__
+    assert "https://arxiv.org/abs/" in header or "No paper describes it" in header
+    assert ("gamma m " in header) == ("m = 1 - terminal (`batch.continues`)" in header)
+
+
 @pytest.fixture
 def installed(monkeypatch):
     """Tell what entry points there are; afterwards nothing of it is left."""
@@ -53,7 +61,7 @@ def installed(monkeypatch):
 
 def test_every_algorithm_is_known_by_its_name_and_drol_is_first():
     assert list(ALGORITHMS)[:2] == ["drol", "drol-equation"]
-    assert len(ALGORITHMS) == 14
+    assert len(ALGORITHMS) == 16
     for name, kind in ALGORITHMS.items():
         assert find_algorithm(name) is kind
         assert algorithm_name(kind()) == algorithm_name(kind) == name

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from toys import ACTION_SIZE, random_batch
 
-from drol.algorithms.routing import candidate_diagnostics, densest_actions, draw_for_update, nearest_latent
+from drol.algorithms.routing import candidate_diagnostics, draw_for_update, nearest_latent
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -17,28 +17,6 @@ def test_draws_are_independent_and_fill_the_ball_of_radius_sqrt_d_a():
     assert len(np.unique(points, axis=0)) == 256 * 17
     length = np.linalg.norm(points, axis=-1)
     assert 0.99 * np.sqrt(ACTION_SIZE) < length.max() <= np.sqrt(ACTION_SIZE)
-
-
-def test_several_latents_of_a_next_state_are_drawn_where_they_are_asked_for():
-    draw = jax.jit(draw_for_update, static_argnums=(1, 3))
-    batch, key = random_batch(), jax.random.key(0)
-    one, several = (draw(batch, 4, key, count) for count in (1, 3))
-    np.testing.assert_array_equal(one.latent, several.latent)
-    assert one.next_latent.shape == (32, ACTION_SIZE)
-    assert several.next_latent.shape == (32, 3, ACTION_SIZE)
-
-
-def test_the_densest_actions_are_those_with_the_smallest_mean_distance_to_the_others():
-    actions = np.random.default_rng(0).uniform(-1, 1, (7, 3)).astype(np.float32)
-    means = [
-        np.mean([np.square(one - other).sum() for j, other in enumerate(actions) if j != i])
-        for i, one in enumerate(actions)
-    ]
-    expected = actions[np.argsort(means)[:3]]
-    assert not np.array_equal(expected, actions[:3])
-    np.testing.assert_array_equal(densest_actions(jnp.asarray(actions), 3), expected)
-    np.testing.assert_array_equal(densest_actions(jnp.asarray(actions), 7), actions)
-    np.testing.assert_array_equal(densest_actions(jnp.asarray(actions), 9), actions)
 
 
 def test_the_latent_is_that_of_the_nearest_candidate():

@@ -61,9 +61,16 @@ def test_unknown_and_doubtful_values_are_shown_as_such(capsys):
     assert lines_of(show("sorl", capsys), "door-human")[0][2:5] == ["unknown"] * 3
 
 
-def test_the_equation_is_not_a_method_of_the_tables(capsys):
-    words = "none, so its defaults hold: drol-equation is not a method of the paper's tables"
-    assert show("drol-equation", capsys).endswith(f"  {words}\n  `--preset laptop` has small networks for it\n")
+def test_the_equation_has_the_printed_numbers_of_the_paper(capsys):
+    output = show("drol-equation", capsys)
+    assert lines_of(output, "cube-single")[0][2:4] == ["10", "16"]
+    assert lines_of(output, "antmaze-giant")[0][2:5] == ["0.03", "16/1/16/1", "0.995"]
+    assert "multiplies raw Q, as the paper prints it" in output
+
+
+def test_a_method_that_the_paper_does_not_have_says_so(capsys):
+    words = "none, so its defaults hold: driftql is not a method of the paper's tables"
+    assert show("driftql", capsys).endswith(f"  {words}\n  `--preset laptop` has small networks for it\n")
 
 
 class Mine(BC):

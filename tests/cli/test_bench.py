@@ -5,11 +5,11 @@ import re
 
 import pytest
 
+from drol.bench import measure as benching
+from drol.bench.methods import CANDIDATES
 from drol.cli import bench as command
 from drol.cli.main import main
-from drol.experiments.bench import bench as benching
-from drol.experiments.bench.methods import CANDIDATES
-from drol.paper import published_times
+from drol.reproduction.published import times
 
 SPEED = {
     "update_milliseconds": [100.0, 90.0],
@@ -79,11 +79,9 @@ def test_numbers_and_figure_are_written(monkeypatch, capsys, tmp_path):
 
 
 def test_published_times_are_of_methods_that_are_measured():
-    assert {name.split(" ")[0] for name in published_times.TRAINING_STEP} <= set(command.known_algorithms())
-    assert {f"drol K={count}" for count in CANDIDATES} >= {
-        name for name in published_times.TRAINING_STEP if "K=" in name
-    }
-    assert set(published_times.ACTION) <= set(command.known_algorithms())
+    assert {name.split(" ")[0] for name in times.TRAINING_STEP} <= set(command.known_algorithms())
+    assert {f"drol K={count}" for count in CANDIDATES} >= {name for name in times.TRAINING_STEP if "K=" in name}
+    assert set(times.ACTION) <= set(command.known_algorithms())
 
 
 def options(*arguments):

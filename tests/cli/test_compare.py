@@ -4,7 +4,7 @@ import pytest
 from made_results import made_group, made_result
 
 from drol.cli.main import main
-from drol.experiments.results.files import write_results
+from drol.results.result_files import write_results
 
 
 @pytest.fixture
@@ -30,11 +30,18 @@ def test_a_worse_group_fails_only_if_asked_to(file, capsys):
     assert main(["compare", str(file), "--fail-if-worse", "--baseline", "drol"]) == 0
 
 
+def test_a_difference_is_named_with_a_flag(file, capsys):
+    assert main(["compare", str(file), "--difference", "10"]) == 0
+    assert "  seeds for 10  " in capsys.readouterr().out
+
+
 def test_a_broken_row_is_named_and_the_exit_code_says_so(file, capsys):
     file.write_text(file.read_text().replace(",training,", ",training?,", 1))
     assert main(["compare", str(file)]) == 1
     printed = capsys.readouterr()
-    assert printed.err.startswith(f"drol: error: left out {file}, line 2: evaluation is 'training?'")
+    assert printed.err.startswith(
+        f"drol: warning: left out: {file}: line 2: evaluation: expected one of extra, training, got"
+    )
     assert printed.err.count("\n") == 1
     assert "verdict" in printed.out
 

@@ -4,6 +4,8 @@ import pytest
 from toys import saved_run, tiny_config, tiny_task
 
 from drol.cli.main import main
+from drol.evaluation.support import support_warning
+from drol.export import export
 from drol.runs.config import RunConfig
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -59,3 +61,12 @@ def test_mistakes_are_one_line(run, arguments, words, capsys, tmp_path, monkeypa
     assert words in printed
     assert printed.count("\n") == 1
     assert not (tmp_path / "x").exists()
+
+
+def test_a_policy_that_leaves_data_without_a_simulator_is_reported(run, tmp_path, capsys, monkeypatch):
+    assert main(["export", str(run), "--out", str(tmp_path / "simulated")]) == 0
+    assert "warning" not in capsys.readouterr().out
+    monkeypatch.setattr(RunConfig, "load_task", lambda self: tiny_task(None))
+    monkeypatch.setattr(export, "offline_scores", lambda *_: {"outside_support": 0.87})
+    assert main(["export", str(run), "--out", str(tmp_path / "bundle")]) == 0
+    assert capsys.readouterr().out.endswith(f"warning: {support_warning(0.87)}\n")

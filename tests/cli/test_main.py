@@ -1,6 +1,7 @@
 """The command line as a person meets it: help at once, every mistake one line."""
 
 import errno
+import logging
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import types
 import pytest
 
 from drol.cli import main as command_line
-from drol.cli.main import COMMANDS, main
+from drol.cli.main import COMMANDS, main, printed_messages
 
 
 def test_help_lists_every_command_and_imports_no_jax():
@@ -64,6 +65,7 @@ MISTAKES = {
     "no module to import": (["train", "--import"], "--import needs the name of a module"),
     "a module that is not there": (["train", "--import", "no_such"], "there is no module 'no_such' here or installed"),
     "a seed twice": (["train", "--seeds", "1", "2", "1"], "seeds 1 2 1 has duplicates"),
+    "a flag of other methods": (["train", "--alpha", "3"], "--alpha is a hyperparameter of "),
     "a misspelt flag": (["train", "--bc-wieght", "3"], "unknown argument '--bc-wieght'; did you mean --bc-weight?"),
     "a word for a number": (["train", "--bc-weight", "much"], "--bc-weight: 'much' is not a number"),
     "an unknown choice": (["train", "--q-aggregation", "median"], "--q-aggregation: invalid choice: 'median'"),
@@ -227,3 +229,14 @@ def test_memory_that_is_used_up_is_one_line_and_a_fault_of_ours_is_not_hidden(mo
 
     with pytest.raises(KeyError):
         run_as(monkeypatch, fail)
+
+
+def test_a_message_is_one_line_and_a_warning_is_printed_once(capsys):
+    logger = logging.getLogger("drol.somewhere")
+    with printed_messages():
+        logger.info("step 5:\nscore 3")
+        for _ in range(2):
+            logger.warning("line 3\x1b[2J")
+    logger.info("after the command")
+    assert capsys.readouterr().err == "step 5: score 3\ndrol: warning: line 3\\x1b[2J\n"
+    assert logging.getLogger("drol").handlers == []

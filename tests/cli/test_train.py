@@ -48,7 +48,7 @@ def test_defaults_are_the_papers_and_the_laptop_preset_is_small():
     assert laptop.standardise_observations
     flagged, _ = parse(["--preset", "laptop", "--bc-weight", "7"])
     assert flagged.algorithm == dataclasses.replace(laptop.algorithm, bc_weight=7.0)
-    with pytest.raises(InputError, match="unknown argument '--alpha'"):  # DROL has no such weight, drol-equation has
+    with pytest.raises(InputError, match="--alpha is a hyperparameter of "):  # DROL has no such weight
         parse(["--preset", "laptop", "--alpha", "7"])
     equation, _ = parse(["--preset", "laptop", "--algorithm", "drol-equation", "--alpha", "7"])
     assert equation.algorithm.alpha == 7
@@ -160,14 +160,14 @@ def test_damage_is_told_by_the_exit_code_even_if_the_command_is_quiet(run_folder
     (folder / "checkpoints" / "000000040" / "arrays.safetensors").write_bytes(b"")
     command = ["train", *TINY, *INTERVALS, "--steps", "40", "--seeds", "0", "3", "--out", str(folder), "--quiet"]
     assert main(command) == 3
-    noted = "skipped the checkpoint of step 40: arrays.safetensors does not match its checksum\n"
+    noted = "drol: warning: skipped the checkpoint of step 40: arrays.safetensors does not match its checksum\n"
     assert capsys.readouterr().err == noted
     assert main(command) == 0
     assert capsys.readouterr().err == ""
     with (folder / "metrics.jsonl").open("a") as file:
         file.write("nonsense\n")
     assert main(["report", str(folder)]) == 3
-    assert "drol: error: damaged: line 5 of" in capsys.readouterr().err
+    assert capsys.readouterr().err.count(f"drol: warning: {folder / 'metrics.jsonl'}: line 5: not JSON") == 1
 
 
 def test_a_run_that_diverges_has_its_own_exit_code_and_says_the_very_command_that_tries_again(tmp_path, capsys):
@@ -179,11 +179,8 @@ def test_a_run_that_diverges_has_its_own_exit_code_and_says_the_very_command_tha
     message = capsys.readouterr().err
     assert message.count("\n") == 1
     again = shlex.split(message[message.index("drol train") :])
-    assert again[1:] == [
-        "train", "--preset=laptop", *networks, "--log-interval", "50", "--checkpoint-interval", "1",
-        "--evaluation-interval=60", "--steps", "60",
-        "--from", str(folder), "--out", f"{folder}-slower", "--learning-rate", "0.3",
-    ]  # fmt: skip
     assert (folder / "diverged.json").is_file()
-    config, _ = parse(again[2:])
-    assert (config.start_from, config.algorithm.learning_rate) == (str(folder), 0.3)
+    (config, parsed), (diverged, _) = parse(again[2:]), parse(command[1:])
+    slower = dataclasses.replace(diverged.algorithm, learning_rate=0.3)
+    assert config == dataclasses.replace(diverged, algorithm=slower, start_from=str(folder))
+    assert parsed.out == tmp_path / "run-slower"

@@ -1,15 +1,18 @@
 """What `drol train` starts from: defaults, then the settings of the task under the preset, then flags."""
 
 import pytest
+from toys import tiny_task
 
+from drol.algorithms import DROLChoice
 from drol.algorithms.drol import DROL
 from drol.algorithms.iql import IQL
 from drol.cli import train as command
 from drol.cli.main import main
 from drol.cli.train import parse
 from drol.errors import InputError
-from drol.paper.presets import LAPTOP_RUN, preset_settings
+from drol.presets.settings import LAPTOP_RUN, preset_settings
 from drol.runs.config import RunConfig
+from drol.training import own_data
 
 GIANT = "antmaze-giant-navigate-singletask-v0"
 
@@ -76,8 +79,8 @@ def test_notes_are_lines_on_stderr_before_training(capsys, monkeypatch, tmp_path
     def stop(*arguments, **options):
         raise Stop
 
-    monkeypatch.setattr(command, "prepare_run", lambda *_: (None, None, None))
-    monkeypatch.setattr(command, "train", stop)
+    monkeypatch.setattr(command, "prepare_run", lambda *_: None)
+    monkeypatch.setattr(command, "train_prepared", stop)
     task = "antsoccer-arena-navigate-singletask-v0"
     with pytest.raises(Stop):
         main(["train", task, "--algorithm", "fbrac", "--out", str(tmp_path)])
@@ -86,3 +89,33 @@ def test_notes_are_lines_on_stderr_before_training(capsys, monkeypatch, tmp_path
     first, second = answer.err.splitlines()
     assert first.startswith("drol: note: fbrac: unknown, so at its default unless given: alpha 10.0; ")
     assert second.startswith("drol: note: fbrac: q_aggregation is inferred")
+
+
+def test_own_data_is_trained_with_the_method_without_a_weight(tmp_path, monkeypatch):
+    monkeypatch.setattr("drol.presets.settings.find_source", lambda name: None)
+    config, parsed = parse(["files/mine"])
+    assert (type(config.algorithm), parsed.preset) == (DROLChoice, "own")
+    assert config.standardise_observations
+    config, parsed = parse(["files/mine", "--algorithm", "iql", "--preset", "paper"])
+    assert (config, parsed.preset) == (RunConfig(IQL(), task="files/mine"), "paper")
+    assert parse(["--steps", "9", "files/mine", "--student-candidates", "0"])[0].algorithm.student_candidates == 0
+    assert type(parse(["--bc-weight", "3"])[0].algorithm) is DROL
+
+
+def test_the_choice_for_own_data_is_printed_and_trained(tmp_path, monkeypatch, capsys):
+    trained = []
+    monkeypatch.setattr("drol.presets.settings.find_source", lambda name: None)
+    monkeypatch.setattr(RunConfig, "load_task", lambda self: tiny_task(None, name="files/mine"))
+    monkeypatch.setattr(own_data, "seconds_per_update", lambda *_: 0.01)
+    monkeypatch.setattr(command, "prepare_run", lambda config, folder, *_: (config, folder))
+    monkeypatch.setattr(command, "train_prepared", lambda prepared, *_: trained.append(prepared))
+    monkeypatch.setattr(command, "conclude", lambda run: 0)
+    assert main(["train", "files/mine", "--out", str(tmp_path / "run")]) == 0
+    line = "method drol-choice, networks 3x128, 20,000 updates (about 3 minutes here): chosen from 200 transitions; "
+    assert capsys.readouterr().out == f"{line}override with --algorithm, --hidden-sizes, --steps\n"
+    config, folder = trained[0]
+    assert (config.algorithm.hidden_sizes, config.steps, folder) == ((128,) * 3, 20_000, tmp_path / "run")
+    monkeypatch.setattr(own_data, "seconds_per_update", lambda *_: 1.0)
+    assert main(["train", "files/mine"]) == 0
+    assert main(["train", "files/mine", "--steps", "50"]) == 0
+    assert trained[1][1] == trained[2][1]  # the folder does not depend on the speed or the number of updates

@@ -9,7 +9,7 @@ from toys import random_rows
 
 from drol.algorithms import ALGORITHMS
 from drol.data.dataset import Dataset
-from drol.types import Spec
+from drol.transition import Spec
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

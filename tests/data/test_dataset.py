@@ -14,7 +14,7 @@ from drol.data.dataset import Dataset
 from drol.data.standardisation import Standardisation
 from drol.errors import InputError
 from drol.machine import aligned
-from drol.types import Spec
+from drol.transition import Spec
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
@@ -173,20 +173,20 @@ def test_unusable_rows_are_refused_in_one_line(rows, message):
     assert str(caught.value) == message
 
 
-def test_arrays_that_are_taken_over_give_the_same_dataset():
+def test_arrays_that_are_overwritten_give_the_same_dataset():
     rows = random_rows([5, 3])
     rows["action"] = (rows["action"] * 1.3).clip(-1, 1)
     before = rows["action"].copy()
     kept = Dataset.from_rows(**rows)
     np.testing.assert_array_equal(rows["action"], before)
-    assert Dataset.take_over(**rows).fingerprint() == kept.fingerprint()
+    assert Dataset.from_rows(**rows, overwrite=True).fingerprint() == kept.fingerprint()
 
 
-def test_aligned_arrays_that_are_taken_over_are_not_copied():
+def test_aligned_arrays_that_are_overwritten_are_not_copied():
     rows = random_rows([5, 3])
     action = aligned(rows["action"].shape, np.dtype(np.float32))
     action[:] = rows["action"]
-    dataset = Dataset.take_over(**(rows | {"action": action}))
+    dataset = Dataset.from_rows(**(rows | {"action": action}), overwrite=True)
     if jax.devices()[0].platform == "cpu":
         assert dataset.action.unsafe_buffer_pointer() == action.ctypes.data
 

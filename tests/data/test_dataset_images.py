@@ -9,7 +9,7 @@ from toys import random_rows
 from drol.data.dataset import Dataset
 from drol.data.standardisation import Standardisation
 from drol.errors import InputError
-from drol.types import Spec
+from drol.transition import Spec
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

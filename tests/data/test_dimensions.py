@@ -45,8 +45,8 @@ def test_they_are_stored_and_read_again():
     assert Dimensions.from_dict(ARM.to_dict(), 2) == ARM
     assert Dimensions.from_dict(None, 2) is None
     assert "2 names for 3 numbers" in refusal(Dimensions.from_dict, ARM.to_dict(), 3)
-    for odd in (5, [], {"names": ["a", "b"]}, {"names": "ab", "units": [], "frames": []}):
-        assert "must be lists of names" in refusal(Dimensions.from_dict, odd, 2)
+    for odd in (5, [], {"units": []}, {"names": "ab"}, {"names": ["a", 1]}, {"names": ["a", "b"], "unit": []}):
+        assert refusal(Dimensions.from_dict, odd, 2)
 
 
 def test_what_is_given_comes_first():

@@ -9,7 +9,7 @@ from toys import random_batch, random_rows
 from drol.data.dataset import Dataset
 from drol.data.images import CROP_PADDING, check_standardisable, crop, random_crop, rows_before, stack
 from drol.errors import InputError
-from drol.types import Transition
+from drol.transition import Transition
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

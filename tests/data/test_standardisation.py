@@ -5,7 +5,7 @@ from step_files import refusal
 
 from drol.data.moments import observation_moments
 from drol.data.standardisation import Standardisation
-from drol.types import Spec
+from drol.transition import Spec
 
 OBSERVATION = jnp.asarray([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0], [7.0, 7.0]])
 

@@ -11,7 +11,7 @@ from drol.data.standardisation import Standardisation
 from drol.evaluation.episodes import Cancelled, Evaluator, suitable_processes
 from drol.policy import Policy
 from drol.tasks.frames import stack_frames
-from drol.types import Spec
+from drol.transition import Spec
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

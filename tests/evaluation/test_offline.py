@@ -20,6 +20,7 @@ from drol.policy import Policy
 pytestmark = pytest.mark.usefixtures("quick_compile")
 FIGURES = {
     "routed_bc_loss", "single_sample_error", "support_distance", "support_ratio", "outside_support",
+    "draw_ratio",
     "value", "value_low", "value_high", "value_rank", "value_bias",
 }  # fmt: skip
 OWN = {"own_value", "own_rank", "own_bias"}

@@ -12,7 +12,19 @@ from drol.algorithms import ALGORITHMS
 from drol.algorithms.base import Algorithm, hyperparameter
 from drol.data.dataset import Dataset
 from drol.data.standardisation import Standardisation
-from drol.evaluation.support import DRAWS, HeldOut, action_distance, draw_actions, hold_out, nearest, offline_scores
+from drol.evaluation.support import (
+    DRAWS,
+    HeldOut,
+    action_distance,
+    draw_actions,
+    draw_precision,
+    hold_out,
+    leaves_support,
+    measure_states,
+    nearest,
+    offline_scores,
+    support_warning,
+)
 from drol.policy import Policy
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
@@ -91,6 +103,27 @@ def test_a_policy_that_copies_is_inside_and_one_that_does_not_is_outside(held_ou
     assert strays["single_sample_error"] == pytest.approx(1.0, rel=0.05)
 
 
+def test_draws_are_as_precise_as_their_distance_to_the_data_says(held_out):
+    copies = draw_precision(policy_of(Shifted(noise=0.05)), held_out, jax.random.key(0))
+    assert copies.ratio == pytest.approx(1, abs=0.15)
+    assert copies.outside == pytest.approx(0.05, abs=0.03)
+    assert copies.data == pytest.approx(float(held_out.data_distance.mean()), rel=1e-5)
+    assert copies.data_worst == pytest.approx(float(jnp.quantile(held_out.data_distance, 0.95)), rel=1e-5)
+    vague = draw_precision(policy_of(Shifted(noise=0.5)), held_out, jax.random.key(0))
+    assert vague.ratio > 3
+    assert vague.draw_worst > vague.draw > copies.draw
+
+
+def test_precision_is_that_of_draws_before_the_critic_chooses():
+    algorithm = ALGORITHMS["bfn"](hidden_sizes=(16, 16))
+    networks = jax.jit(lambda key: algorithm.init(key, SPEC))(jax.random.key(0)).policy
+    policy, key = Policy(algorithm, networks, Standardisation.identity(SPEC)), jax.random.key(0)
+    held_out = hold_out(tiny_task())
+    one, chosen = (offline_scores(policy, held_out, key, best_of)["support_ratio"] for best_of in (1, None))
+    assert draw_precision(policy, held_out, key).ratio == pytest.approx(one, rel=1e-5)
+    assert one != pytest.approx(chosen, rel=1e-3)
+
+
 def test_the_same_key_gives_the_same_figures(held_out):
     policy = policy_of(Shifted(noise=0.3))
     first, again, other = (offline_scores(policy, held_out, jax.random.key(seed)) for seed in (0, 0, 1))
@@ -116,3 +149,27 @@ def test_every_algorithm_has_figures(name):
     assert figures["routed_bc_loss"] <= figures["single_sample_error"] * (1 + 1e-5)
     drawn = draw_actions(policy, held_out.observation, jax.random.key(0), 1)
     assert drawn.shape == (DRAWS if algorithm.draws_actions else 1, 30, 2)
+
+
+def test_a_policy_far_outside_the_data_is_reported_in_one_sentence():
+    held_out = hold_out(copied_task())
+    near, far = (
+        offline_scores(policy_of(Shifted(shift)), held_out, jax.random.key(0))["outside_support"] for shift in (0, 0.5)
+    )
+    assert not leaves_support(near)
+    assert support_warning(near) is None
+    assert support_warning(None) is None
+    assert leaves_support(far)
+    words = support_warning(far, "the policy of step 5")
+    assert words.startswith(f"{far:.0%} of the actions of the policy of step 5 lie outside the data, against 5% of")
+    assert "train again with" in words
+
+
+def test_means_over_states_are_the_scores():
+    held_out = hold_out(copied_task())
+    policy, key = policy_of(Shifted(0.1, 0.1)), jax.random.key(0)
+    error, outside = measure_states(policy, held_out, key)
+    scores = offline_scores(policy, held_out, key)
+    assert float(error.mean()) == pytest.approx(scores["single_sample_error"])
+    assert float(outside.mean()) == pytest.approx(scores["outside_support"])
+    assert error.shape == outside.shape == held_out.trajectory.shape

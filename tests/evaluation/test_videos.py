@@ -11,7 +11,7 @@ from toys import saved_run, tiny_config, tiny_task
 
 from drol.errors import InputError
 from drol.evaluation import videos
-from drol.evaluation.runs import evaluate
+from drol.evaluation.evaluate_run import evaluate
 from drol.runs.run import open_run
 
 pytestmark = pytest.mark.usefixtures("quick_compile")

@@ -96,6 +96,18 @@ def test_the_bundle_says_what_it_is(tmp_path):
     assert found["observation"]["high"][0] > found["observation"]["low"][0]
 
 
+def test_the_control_rate_of_the_data_goes_with_the_bundle(tmp_path):
+    run = made_run(tmp_path / "run")
+    run.task = dataclasses.replace(run.task, control_rate=20.0)
+    export_policy(run, tmp_path / "bundle")
+    assert drol_runtime.load(tmp_path / "bundle").control_rate == 20.0
+
+
+def test_more_draws_than_a_bundle_may_have_are_rejected_at_once(tmp_path):
+    with pytest.raises(InputError, match="best_of is 99,999,999; a bundle draws at most 65,536 actions"):
+        export_policy(made_run(tmp_path / "run"), tmp_path / "bundle", best_of=99_999_999)
+
+
 def test_names_units_and_frames_go_with_every_output(tmp_path):
     run = made_run(tmp_path / "run")
     policy = run.policy()
@@ -138,6 +150,6 @@ def test_what_cannot_be_exported_is_refused_in_one_line(tmp_path):
         export_policy(run, "/")
     with pytest.raises(InputError, match="no policy of step 5"):
         export_policy(run, tmp_path / "other", step=5)
-    with pytest.raises(InputError, match="densest is 2; only a policy that acts with densest 0"):
-        export_policy(made_run(tmp_path / "dense", densest=2), tmp_path / "other")
+    with pytest.raises(InputError, match=r"chooser is lcb and support_weight is 0\.0; only a policy that chooses by"):
+        export_policy(made_run(tmp_path / "choice", "drol-choice", chooser="lcb"), tmp_path / "other")
     assert not (tmp_path / "other").exists()

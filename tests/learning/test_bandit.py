@@ -79,8 +79,10 @@ ANSWERS = {
     "fql": ({"alpha": 0.03}, BETTER, None),
     "driftql": ({"alpha": 0.03, "num_candidates": 8}, BETTER, None),
     "gfp": ({"alpha": 0.03}, BETTER, None),
-    "drol-auto": ({"temperature": 0.1}, BETTER, expectile(0.9)),
+    "drol-control": ({"bc_weight": 0.03, "winner": "lagged"}, BETTER, None),
 }
+# Methods that the critic chooses for, which have no one answer: of each, the hyperparameter that is N.
+CHOOSING = {"bfn": "num_samples", "drol-choice": "target_candidates"}
 
 
 def build(name, **hyperparameters):
@@ -135,3 +137,21 @@ def test_a_heavy_weight_on_the_data_keeps_both_modes(name, heavy, dataset):
     actions = draws_of(algorithm, train_states(algorithm, dataset, (0,), UPDATES))
     assert share_near(actions, BETTER) > 0.06  # of draws anywhere in the box 0.05 would be near each
     assert share_near(actions, POORER) > 0.12
+
+
+@pytest.mark.parametrize("name", CHOOSING)
+def test_clones_keep_both_modes_and_the_critic_chooses_the_better_one(name, dataset):
+    algorithm = build(name)
+    states = train_states(algorithm, dataset, (0,), UPDATES)
+    one, many = (draws_of(dataclasses.replace(algorithm, **{CHOOSING[name]: count}), states) for count in (1, 32))
+    assert share_near(one, BETTER) > 0.06  # of draws anywhere in the box 0.05 would be near each
+    assert share_near(one, POORER) > 0.12
+    assert share_near(many, POORER) == 0
+    assert np.linalg.norm(many.mean(0) - BETTER) < 0.1
+    critic = jax.tree.map(lambda array: array[0], states.critic.network)
+    q = critic(jnp.tile(jnp.eye(6)[0], (2, 1)), jnp.asarray(np.stack([BETTER, POORER]), jnp.float32))
+    np.testing.assert_allclose(q, [[1.0, 0.4]] * 2, atol=0.07)
+    if name == "drol-choice":
+        student = draws_of(dataclasses.replace(algorithm, one_pass=True), states)  # which learnt the best of 4
+        assert share_near(student, BETTER) > 2 * share_near(one, BETTER)
+        assert share_near(student, POORER) < share_near(one, POORER) / 2

@@ -36,7 +36,9 @@ HELD = {
     "fql": {"alpha": 10.0},
     "driftql": {"alpha": 10.0, "num_candidates": 8},
     "gfp": {"alpha": 10.0, "temperature": 10.0},
-    "drol-auto": {"q_weight": 0.0},
+    "bfn": {},
+    "drol-choice": {},
+    "drol-control": {"bc_weight": 10.0, "winner": "random"},
 }
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drol.networks.encoders import FEATURES, ImageEncoder, NoEncoder, make_encoder, maximum_of_three
-from drol.types import Spec
+from drol.transition import Spec
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

@@ -11,10 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from drol.algorithms import ALGORITHMS, deflow, fawac, fbrac, fql, ifql, rebrac, routing, sorl
+from drol.algorithms import ALGORITHMS, ifql, parts, rebrac, routing, sorl
 from drol.networks.critics import QEnsemble
 from drol.networks.mlp import MLP
-from drol.types import Spec, Transition
+from drol.transition import Spec, Transition
 
 FIXTURES = Path(__file__).parent / "fixtures"
 VARIANTS = sorted(path.stem for path in FIXTURES.glob("*.npz"))
@@ -58,7 +58,7 @@ METHODS = {
             "flow_steps": "flow_steps", **COMMON,
         },
         {"flow": online("flow"), "actor": online("actor"), **CRITICS},
-        lambda draw: (fql.Draws(draw["flow_x0"], draw["flow_t"], draw["noise"], draw["next_noise"]),),
+        lambda draw: (parts.FlowDraws(draw["flow_x0"], draw["flow_t"], draw["noise"], draw["next_noise"]),),
         {"flow_loss": "flow_loss", "distill_loss": "distill_loss", "actor_q": "q", **BELLMAN},
     ),
     "bc": Method(
@@ -97,7 +97,7 @@ METHODS = {
             "flow_steps": "flow_steps", **COMMON,
         },
         {"flow": online("flow"), "refine": online("refinement"), "log_alpha": online("log_alpha"), **CRITICS},
-        lambda draw: (deflow.Draws(draw["flow_x0"], draw["flow_t"], draw["noise"], draw["next_noise"]),),
+        lambda draw: (parts.FlowDraws(draw["flow_x0"], draw["flow_t"], draw["noise"], draw["next_noise"]),),
         {
             "flow_loss": "flow_loss", "divergence": "refine_loss", "actor_q": "q", "alpha": "alpha",
             "alpha_loss": "alpha_loss", **BELLMAN,
@@ -106,7 +106,7 @@ METHODS = {
     "fbrac": Method(
         {"alpha": "alpha", "q_aggregation": "q_agg", "flow_steps": "flow_steps", **COMMON},
         {"flow": online("flow"), **CRITICS},
-        lambda draw: (fbrac.Draws(draw["flow_x0"], draw["flow_t"], draw["noise"], draw["next_noise"]),),
+        lambda draw: (parts.FlowDraws(draw["flow_x0"], draw["flow_t"], draw["noise"], draw["next_noise"]),),
         {"actor_loss": "actor_loss", "flow_loss": "flow_loss", "actor_q": "q", **BELLMAN},
     ),
     "fawac": Method(
@@ -116,7 +116,7 @@ METHODS = {
         },
         {"flow": online("flow"), "value": online("value"), **CRITICS},
         lambda draw: (
-            fawac.Draws(
+            parts.FlowDraws(
                 flow_noise=draw["flow_x0"], flow_time=draw["flow_t"], noise=draw["next_noise"],  # which it does not use
                 next_noise=draw["next_noise"],
             ),

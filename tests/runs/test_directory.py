@@ -12,9 +12,9 @@ from toys import tiny_config
 
 from drol.checkpoints import save_tree, saved_steps, step_name
 from drol.errors import InputError
-from drol.runs import row_files
+from drol.runs import record_files
 from drol.runs.directory import RunDirectory
-from drol.runs.rows import EvaluationRow, MetricsRow
+from drol.runs.records import EvaluationRow, MetricsRow
 from drol.tasks.base import Episode
 
 CONTENT = {"run": tiny_config().to_dict(), "dataset_fingerprint": "ab", "circumstances": {"cores": 2}}
@@ -50,7 +50,7 @@ def test_the_scores_of_a_step_are_found_from_the_end(directory):
     for broken in (b"broken\n", b'"\xff"\n', b"[" * 100_000 + b"\n"):
         with (directory.path / "evaluations.jsonl").open("ab") as file:
             file.write(broken)
-        with pytest.raises(InputError, match="has a line that is no evaluation"):
+        with pytest.raises(InputError, match=r"evaluations\.jsonl: "):
             directory.scores_at(15, 2)
 
 
@@ -115,7 +115,7 @@ def test_a_rewind_that_is_killed_anywhere_loses_nothing_and_is_finished_by_the_n
         return {line for each in rows for line in each}, {path.name for path in directory.path.rglob("policies/0*")}
 
     before = everything()
-    owner = Path if function == "rename" else row_files
+    owner = Path if function == "rename" else record_files
     call = getattr(owner, function)
     for moment in range(4):
         calls = []
@@ -151,8 +151,9 @@ def test_odd_things_in_the_folder_are_left_alone_by_a_rewind(directory):
 THREE = """
 import os, sys
 from pathlib import Path
+from drol.runs import record_files
 from drol.runs.directory import RunDirectory
-from drol.runs.rows import EvaluationRow
+from drol.runs.records import EvaluationRow
 
 children = []
 for number in (10, 20, 30):
@@ -193,7 +194,7 @@ def test_rewinding_to_zero_keeps_step_zero(directory):
 def test_rewinding_an_empty_run_writes_no_rows(tmp_path):
     directory = RunDirectory(tmp_path)
     directory.write_config(CONTENT)
-    assert directory.rewind(0) == []
+    assert directory.rewind(0) == 0
     assert directory.read_metrics() == []
     assert directory.read_evaluations() == []
     assert not (tmp_path / "forgotten").exists()
@@ -278,7 +279,7 @@ def test_a_configuration_that_is_absent_or_not_json_is_one_line(directory, tmp_p
         RunDirectory(tmp_path / "absent").read_config()
     assert str(caught.value) == f"{tmp_path / 'absent'} is not a run folder: it has no config.json"
     (directory.path / "config.json").write_text('{"run": ')
-    with pytest.raises(InputError, match=r"config\.json is not JSON") as caught:
+    with pytest.raises(InputError, match=r"config\.json: not JSON") as caught:
         directory.read_config()
     assert "\n" not in str(caught.value)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import drol_runtime
 import numpy as np
 import pytest
+import safetensors.numpy
 from drol_runtime.bundle import digest
 from toys import saved_run, tiny_config, tiny_task
 
@@ -102,6 +103,7 @@ def test_latents_are_uniform_in_the_ball(policy):
         (["a", "b", "c"], "it must be numbers"),
         ([None, 1, 2], "it must be numbers"),
         ({"x": 1.0}, "knows no names of observations"),
+        (np.ma.masked_array([0.0, 9.0, 0.0], [False, True, False]), "are a masked array"),
     ],
 )
 def test_what_is_no_observation_is_refused(policy, observation, message):
@@ -119,6 +121,9 @@ def test_what_is_no_observation_is_refused(policy, observation, message):
         ({"seed": 1.5}, "seed is 1.5"),
         ({"out": np.zeros(3, np.float32)}, "out is float32"),
         ({"out": np.zeros(2)}, "out is float64"),
+        ({"out": [0.0, 0.0]}, "out is list; it must be an array of float32"),
+        ({"out": np.broadcast_to(np.float32(0), 2)}, "out is read-only"),
+        ({"latent": np.ma.masked_array([0.0, 9.0], [False, True])}, "are a masked array"),
     ],
 )
 def test_what_is_no_latent_seed_or_output_is_refused(policy, arguments, message):
@@ -155,6 +160,8 @@ def test_observations_by_name(folder, tmp_path):
     np.testing.assert_array_equal(policy.act(both, seed=0), policy.act([OBSERVATION, OBSERVATION], seed=0))
     with pytest.raises(drol_runtime.InputError, match="different shapes; each must be a number"):
         policy.act({"speed": [0.2, 0.1], "x": 0.3, "y": -1.0})
+    with pytest.raises(drol_runtime.InputError, match="are a masked array"):
+        policy.act({"x": np.ma.masked_array(0.3, True), "y": -1.0, "speed": 0.0})
     with pytest.raises(drol_runtime.InputError, match="has an unknown name 'z'"):
         policy.act({"x": 0.3, "y": -1.0, "speed": 0.0, "z": 1.0})
 
@@ -237,6 +244,8 @@ FORGERIES = {
     "other inputs": lambda found: found["sampler"]["steps"][0].update(conditions=[0.5]),
     "more layers": lambda found: found["sampler"]["networks"]["actor"].update(layers=5),
     "layers of text": lambda found: found["sampler"]["networks"]["actor"].update(layers=[]),
+    "no rate": lambda found: found.update(control_rate=0),
+    "a rate that is text": lambda found: found.update(control_rate="50"),
     "no files": lambda found: found.update(files=[]),
     "a wrong sum": lambda found: found["files"].update({"weights.safetensors": "0" * 64}),
     "a sampler that is a list": lambda found: found.update(sampler=[]),
@@ -260,12 +269,42 @@ def test_lists_of_any_depth_are_refused_in_one_line(tmp_path):
             drol_runtime.load(tmp_path)
 
 
+@pytest.mark.parametrize("shape", [(64, 2), (1,), (64, 1), (3,), (0,)])
+def test_a_check_against_stored_actions_that_make_no_sense_is_an_error(folder, tmp_path, shape):
+    forged, tests = copy_bundle(folder / "one", tmp_path / "forged"), drol_runtime.read_bundle(folder / "one").tests()
+    assert tests["action"].shape == (64, 2)
+    action = np.zeros(shape, np.float32)
+    action[3:4] = np.nan
+    arrays = tests | {"action": action}
+    sign(forged, "test.safetensors", safetensors.numpy.save(arrays))
+    with pytest.raises(drol_runtime.InputError, match=r"the stored actions must be finite, of shape \[64, 2\]"):
+        drol_runtime.check(forged)
+
+
+def test_without_a_seed_each_call_draws_anew(policy, folder):
+    assert len({policy.act(OBSERVATION).tobytes() for _ in range(5)}) == 5
+    loaded = [drol_runtime.load(folder / "one").act(OBSERVATION).tobytes() for _ in range(3)]
+    assert len(set(loaded)) == 3
+
+
+def test_the_control_rate_is_read(folder, tmp_path):
+    assert drol_runtime.load(folder / "one").control_rate is None
+    rated = copy_bundle(folder / "one", tmp_path / "rated", lambda found: found.update(control_rate=20.0))
+    assert drol_runtime.load(rated).control_rate == 20.0
+    older = copy_bundle(folder / "one", tmp_path / "older", lambda found: found.pop("control_rate"))
+    assert drol_runtime.load(older).control_rate is None
+
+
 def forge_weights(path, change):
     """Change the weights file and sign it again."""
-    content = change((path / "weights.safetensors").read_bytes())
-    (path / "weights.safetensors").write_bytes(content)
+    sign(path, "weights.safetensors", change((path / "weights.safetensors").read_bytes()))
+
+
+def sign(path, name, content):
+    """Write a file of a bundle with the right checksums."""
+    (path / name).write_bytes(content)
     found = json.loads((path / "bundle.json").read_text())
-    found["files"]["weights.safetensors"] = hashlib.sha256(content).hexdigest()
+    found["files"][name] = hashlib.sha256(content).hexdigest()
     found["sha256"] = digest(found)
     (path / "bundle.json").write_text(json.dumps(found))
 

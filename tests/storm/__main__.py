@@ -17,8 +17,8 @@ from typing import Any
 from drol.cli import flags
 from drol.cli.main import complain
 from drol.errors import InputError
-from drol.experiments.documents import fill_document
 from drol.machine import available_cores
+from drol.reproduction.documents import fill_document
 from drol.storage import write_whole
 from storm.configurations import CONFIGURATIONS, Configuration
 from storm.paper_queue import QUEUE_FAULTS, QueueTrial

@@ -9,7 +9,7 @@ from toys import random_rows, tiny_task
 
 import drol
 from drol.data.on_disk import OnDiskDataset
-from drol.data.rows import ROW_ARRAYS
+from drol.data.trajectory_rows import ROW_ARRAYS
 from storm.environment import ObedientWalk
 
 DATA = "DROL_STORM_DATA"  # names the folder for the data on disk

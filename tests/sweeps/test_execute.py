@@ -10,14 +10,14 @@ import pytest
 from made_sweeps import Writer, halving, made_sweep, write_run
 
 from drol.errors import InputError
-from drol.queue.jobs import TIMINGS, Finished
+from drol.jobs.job import TIMINGS, Finished
 from drol.runs.directory import RunDirectory
 from drol.storage import exclusive
 from drol.sweeps import execute
 from drol.sweeps.execute import is_running, run_sweep, stop_sweep, was_stopped
-from drol.sweeps.runs import planned_runs, swept_runs
 from drol.sweeps.status import best_table, kind_of, sweep_status
 from drol.sweeps.sweep import Budget, Parameter, Search
+from drol.sweeps.sweep_runs import planned_runs, swept_runs
 
 MADE = {"dataset_fingerprint": "ab", "circumstances": {}}  # what else a folder says of its run
 
@@ -27,7 +27,7 @@ def test_a_sweep_is_run_once_and_added_values_run_what_is_new(tmp_path):
     first = Writer(sweep)
     runs = run_sweep(sweep, first)
     assert len(first.names) == 8
-    assert all(each.state.done for each in runs)
+    assert all(each.status.done for each in runs)
     more = made_sweep(tmp_path, name="other", parameters=(Parameter("alpha", (4.0, 5.0)),))
     second = Writer(more)
     run_sweep(more, second)
@@ -41,14 +41,14 @@ def test_what_failed_is_left_alone_until_it_is_tried_again(tmp_path):
     failed = [each for each in runs if kind_of(each) == "failed"]
     assert {each.choice["alpha"] for each in failed} == {2.0}
     assert failed[0].failure == "exit code 1 after 1 attempt: loading | drol: error: it broke"
-    assert sum(each.state.done for each in runs) == 6
+    assert sum(each.status.done for each in runs) == 6
     idle = Writer(sweep)
     run_sweep(sweep, idle)
     assert idle.names == []
     again = Writer(sweep)
     runs = run_sweep(sweep, again, again=True)
     assert len(again.names) == 2
-    assert all(each.state.done for each in runs)
+    assert all(each.status.done for each in runs)
 
 
 def test_a_job_that_ends_well_without_its_run_is_a_failure_and_not_tried_for_ever(tmp_path, monkeypatch):
@@ -63,7 +63,7 @@ def test_halving_runs_rung_after_rung_and_trains_no_more_than_it_must(tmp_path):
     writer = Writer(sweep)
     runs = run_sweep(sweep, writer)
     assert len(writer.names) == 8 + 4 + 2
-    assert sum(each.state.step for each in runs) == 2 * (20 + 20 + 40 + 60)
+    assert sum(each.status.step for each in runs) == 2 * (20 + 20 + 40 + 60)
     assert [each.choice["alpha"] for each in runs if kind_of(each) == "done"] == [4.0, 4.0]
     idle = Writer(sweep)
     run_sweep(sweep, idle)
@@ -102,7 +102,7 @@ def test_what_failed_is_part_of_the_budget(tmp_path):
 
 def test_choices_are_not_dropped_by_a_number_that_no_run_has(tmp_path, monkeypatch):
     sweep = made_sweep(tmp_path, search=dataclasses.replace(halving(), metric="mean_return"))
-    monkeypatch.setattr("drol.sweeps.runs.metric_at", lambda *_: float("nan"))
+    monkeypatch.setattr("drol.sweeps.sweep_runs.metric_at", lambda *_: float("nan"))
     with pytest.raises(InputError, match="none of the 8 runs that ended has a finite mean_return"):
         run_sweep(sweep, Writer(sweep))
 
@@ -181,7 +181,7 @@ def test_a_run_that_another_process_trains_is_waited_for(tmp_path, monkeypatch):
     writer = Writer(sweep)
     runs = run_sweep(sweep, writer)
     assert (len(writer.names), looks) == (3, [True])
-    assert all(each.state.done for each in runs)
+    assert all(each.status.done for each in runs)
 
 
 def test_a_run_that_another_process_began_first_is_no_failure(tmp_path, monkeypatch):

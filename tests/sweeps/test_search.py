@@ -1,17 +1,18 @@
 """Choices of parameters, and the runs that they make."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 from made_sweeps import MAZE, halving, made_sweep, write_run
 
-from drol.cli.train import parse
 from drol.errors import InputError
-from drol.paper.reproduce.plan import make_plan
-from drol.sweeps.runs import planned_runs, survivors, swept_runs
+from drol.planning.run_file import RunFile
+from drol.reproduction.plan import make_plan
 from drol.sweeps.search import choices, draw
 from drol.sweeps.sweep import Parameter, Search
+from drol.sweeps.sweep_runs import planned_runs, survivors, swept_runs
 
 
 def names(sweep):
@@ -52,15 +53,15 @@ def test_hundreds_of_seeds_in_one_process_have_a_name_that_a_file_can_have(tmp_p
     seeds = tuple(range(300))
     (run, _), (other, _) = planned_runs(made_sweep(tmp_path, seeds=seeds, parameters=(), seeds_per_run=150))
     assert run.name != other.name
-    assert max(len(part) for part in (*run.name.split("/"), run.job(tmp_path).log.name)) < 220
+    assert max(len(part) for part in (*run.name.split("/"), run.log(tmp_path).name, run.file_name)) < 220
 
 
-def test_the_command_of_a_run_makes_that_run(tmp_path):
-    settings = {"hidden_sizes": (8, 8), "standardise_observations": False, "normalise_q": True, "steps": 40}
+def test_the_file_of_a_run_has_that_run(tmp_path):
+    settings = {"hidden_sizes": (8, 8), "standardise_observations": False, "normalise_q": True, "observation_scale": 4}
     for run, _ in planned_runs(made_sweep(tmp_path, settings=settings)):
-        config, parsed = parse(run.commands(tmp_path)[0][1:])
-        assert config == run.config
-        assert parsed.out == tmp_path / run.name
+        written = RunFile.read(Path(run.job(tmp_path).arguments[1]))
+        assert written == RunFile(run.config, tmp_path / run.name)
+        assert written.config.to_dict() == run.config.to_dict()
 
 
 def test_added_values_leave_the_runs_that_were_there(tmp_path):
@@ -112,7 +113,7 @@ def test_halving_goes_on_with_the_best_share_when_all_of_a_rung_have_ended(tmp_p
             if not each.dropped:
                 write_run(each.run, tmp_path)
     done = [each for each in swept_runs(sweep) if not each.dropped]
-    assert [(each.choice["alpha"], each.run.steps, each.state.done) for each in done] == [(4.0, 60, True)] * 2
+    assert [(each.choice["alpha"], each.run.steps, each.status.done) for each in done] == [(4.0, 60, True)] * 2
 
 
 def test_the_lowest_may_be_best_and_a_failure_does_not_go_on(tmp_path):

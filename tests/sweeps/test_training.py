@@ -1,4 +1,4 @@
-"""A sweep that trains, through the commands of its jobs: its runs are bit for bit those of `drol.train` alone."""
+"""A sweep that trains, through the files of its jobs: its runs are bit for bit those of `drol.train` alone."""
 
 import pytest
 import run_folders
@@ -6,11 +6,11 @@ from toys import tiny_task
 
 import drol.tasks
 from drol.cli.main import main
-from drol.queue.jobs import Finished
+from drol.jobs.job import Finished
 from drol.sweeps.execute import run_sweep
-from drol.sweeps.runs import planned_runs
 from drol.sweeps.status import kind_of
 from drol.sweeps.sweep import Parameter, Search, Sweep
+from drol.sweeps.sweep_runs import planned_runs
 from drol.training.train import train
 
 
@@ -35,8 +35,7 @@ class InProcess:
             if self.count == self.most:
                 raise run_folders.Killed
             self.count += 1
-            codes = [main(list(command)) for command in job.commands]
-            on_finished(Finished(job.name, max(codes), 1.0, job.log))
+            on_finished(Finished(job.name, main(list(job.arguments)), 1.0, job.log))
 
 
 def test_runs_of_a_sweep_that_was_cut_and_halved_are_those_of_a_quiet_training(tmp_path, monkeypatch, quick_compile):

@@ -109,7 +109,7 @@ def test_a_name_that_is_taken_is_refused(plugins):
         with pytest.raises(InputError, match=f"the name '{builtin}' is that of drol.tasks"):
             register_task_source(arm)
     with pytest.raises(InputError, match="is not a task source; it must be a drol"):
-        register_task_source("drol.tasks.files")
+        register_task_source("drol.tasks.own_data")
     with pytest.raises(InputError, match="with a name"):
         register_task_source(Nameless())
     with pytest.raises(InputError, match="task_names of the source 'arm' must return a list of texts"):

@@ -16,12 +16,13 @@ from toys import tiny_config, tiny_task
 
 import drol.tracking
 from drol.errors import InputError
+from drol.planning.run_file import RunFile
 from drol.runs.directory import EVALUATIONS, METRICS, RunDirectory
-from drol.runs.rows import EvaluationRow, MetricsRow
-from drol.sweeps.runs import planned_runs
+from drol.runs.records import EvaluationRow, MetricsRow
+from drol.sweeps.sweep_runs import planned_runs
 from drol.tasks.base import Episode
 from drol.tracking import check_tracker, mirrored
-from drol.tracking.follow import STATE, Follower
+from drol.tracking.mirror import STATE, MirroredRun
 from drol.training.train import train
 
 ROOT = Path(__file__).parents[2]
@@ -52,18 +53,18 @@ class Kept(list):
 
 def test_each_row_is_mirrored_once_whatever_is_cut_and_made_again(directory):
     mirror = Kept()
-    follower = Follower(directory, "kept")
-    follower.mirror(mirror)
+    mirrored_run = MirroredRun(directory, "kept")
+    mirrored_run.mirror(mirror)
     assert mirror == []
     directory.log_metrics(MetricsRow(4, 0, {"loss": 1.0}))
-    follower.mirror(mirror)
+    mirrored_run.mirror(mirror)
     directory.log_metrics(MetricsRow(4, 7, {"loss": 2.0}))  # the other seed, after a look
     directory.log_metrics(MetricsRow(8, 0, {"loss": 3.0}))
     directory.log_evaluation(EvaluationRow(6, 0, 50.0, (Episode(0, -1.0, 3, True),)))
-    follower.mirror(mirror)
+    mirrored_run.mirror(mirror)
     directory.rewind(4)  # the run was killed; it makes the same rows again
-    again = Follower(directory, "kept")
-    assert again.identity == follower.identity
+    again = MirroredRun(directory, "kept")
+    assert again.identity == mirrored_run.identity
     directory.log_metrics(MetricsRow(8, 0, {"loss": 3.0}))
     directory.log_metrics(MetricsRow(8, 7, {"loss": 4.0}))
     again.mirror(mirror)
@@ -80,9 +81,24 @@ def test_each_row_is_mirrored_once_whatever_is_cut_and_made_again(directory):
     assert values["evaluation/score/seed-0"] == 50.0
 
 
+def test_only_what_was_added_is_read_and_a_row_that_is_cut_off_waits(directory):
+    mirror, run = Kept(), MirroredRun(directory, "kept")
+    path = directory.path / METRICS
+    directory.log_metrics(MetricsRow(4, 0, {"loss": 1.0}))
+    run.mirror(mirror)
+    whole = path.read_text()
+    path.write_text(whole + whole.replace("4", "8", 1)[:12])
+    run.mirror(mirror)
+    assert [step for step, _ in mirror] == [4]
+    path.write_text("x" * len(whole[:-1]) + "\n" + whole.replace("4", "8", 1))  # the first line is not read again
+    run.mirror(mirror)
+    assert [step for step, _ in mirror] == [4, 8]
+    assert run.files[METRICS].bad == 0
+
+
 def test_a_state_that_cannot_be_read_begins_anew(directory):
     (directory.tracking / "kept" / STATE).write_text("{")
-    assert Follower(directory, "kept").seen == {}
+    assert MirroredRun(directory, "kept").seen == {}
 
 
 def events(folder: Path) -> list[tuple[str, int, float]]:
@@ -129,7 +145,7 @@ def follow(directory, tracker, step):
     directory.log_metrics(MetricsRow(step, 0, {"loss": 1.0}))
     environment = os.environ | {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
     environment |= {"PYTHONPATH": str(ROOT / "src"), "TRACKIO_DIR": str(folder), "HOME": str(folder)}
-    command = [sys.executable, "-m", "drol.tracking.follow", str(directory.path), tracker]
+    command = [sys.executable, "-m", "drol.tracking.mirror", str(directory.path), tracker]
     answer = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert answer.returncode == 0, answer.stderr
     assert json.loads((folder / STATE).read_text())["seen"] == {f"{METRICS} 0": step}
@@ -150,30 +166,28 @@ def test_a_run_continues_in_trackio(directory):
     assert rows == [("run-12345678", 4), ("run-12345678", 8)]
 
 
-def test_a_tracker_that_breaks_or_hangs_is_one_warning(directory, monkeypatch):
+def test_a_tracker_that_breaks_or_hangs_is_one_warning(directory, monkeypatch, caplog):
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
-    warnings = []
-    with mirrored(directory, "nowhere", warnings.append, lambda: False):
+    with mirrored(directory, "nowhere", lambda: False):
         pass
-    assert len(warnings) == 1
-    assert "nowhere does not have all of this run (ModuleNotFoundError: No module named" in warnings[0]
+    assert len(caplog.messages) == 1
+    assert "nowhere does not have all of this run (ModuleNotFoundError: No module named" in caplog.messages[0]
     popen = subprocess.Popen
     monkeypatch.setattr(drol.tracking.subprocess, "Popen", lambda _, **more: popen(["sleep", "60"], **more))
     monkeypatch.setattr(drol.tracking, "STOP_SECONDS", 0.1)
-    with mirrored(directory, "slow", warnings.append, lambda: True):
+    with mirrored(directory, "slow", lambda: True):
         pass
-    assert "slow took more than 0 s to end; the next start of the run goes on with it" in warnings[1]
+    assert "slow took more than 0 s to end; the next start of the run goes on with it" in caplog.messages[1]
     (directory.tracking / "file").write_text("")
-    with mirrored(directory, "file", warnings.append, lambda: True):
+    with mirrored(directory, "file", lambda: True):
         pass
-    assert "file does not follow this run" in warnings[2]
+    assert "file does not follow this run" in caplog.messages[2]
 
 
-def test_runs_of_a_sweep_are_tracked_by_their_commands(tmp_path):
+def test_the_file_of_a_run_of_a_sweep_names_the_tracker(tmp_path):
     (run, _), *_ = planned_runs(made_sweep(tmp_path))
-    (command,) = run.job(tmp_path, track="wandb").commands
-    assert command[-3:] == ("--quiet", "--track", "wandb")
-    assert "--track" not in run.job(tmp_path).commands[0]
+    for track in ("wandb", None):
+        assert RunFile.read(Path(run.job(tmp_path, track=track).arguments[1])).track == track
 
 
 def test_a_mistake_is_one_line(monkeypatch, tmp_path):
@@ -183,4 +197,4 @@ def test_a_mistake_is_one_line(monkeypatch, tmp_path):
     with pytest.raises(InputError, match="needs tensorboardX; install it with: pip install 'drol\\[tensorboard\\]'"):
         train(tiny_config(), tmp_path / "run", tiny_task(None), track="tensorboard")
     assert not (tmp_path / "run").exists()
-    assert {METRICS, EVALUATIONS} <= {*drol.tracking.follow.FILES}
+    assert {METRICS, EVALUATIONS} <= {*drol.tracking.mirror.FILES}

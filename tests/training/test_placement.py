@@ -13,8 +13,8 @@ from toys import tiny_config, tiny_task
 
 from drol.errors import InputError
 from drol.runs.directory import RunDirectory
+from drol.stop_signals import StopRequest
 from drol.training.placement import ONE_DEVICE, Placement, place
-from drol.training.signals import StopRequest
 from drol.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("quick_compile")

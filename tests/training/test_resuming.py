@@ -1,6 +1,7 @@
 """Runs whose folder was damaged: they go on from what is whole, say what they set aside, or are refused and kept."""
 
 import json
+import logging
 import shutil
 from pathlib import Path
 
@@ -68,61 +69,65 @@ def test_a_run_whose_checkpoints_are_gone_is_refused_and_kept(copy, kept):
         run(copy)
 
 
+def warnings_in(caplog):
+    """The warnings since the last call."""
+    found = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    caplog.clear()
+    return found
+
+
 def test_a_run_has_a_checkpoint_from_its_start_on(tmp_path, monkeypatch):
     monkeypatch.setattr("drol.training.trainer.Trainer.train", lambda *_: None)
     run(tmp_path / "run")
     assert saved_steps(tmp_path / "run" / "checkpoints") == [0]
 
 
-def test_what_is_skipped_as_damaged_is_said_though_the_run_is_quiet(copy, whole, capsys):
+def test_what_is_skipped_as_damaged_is_said_though_the_run_is_quiet(copy, whole, caplog):
     (copy / "checkpoints" / step_name(12) / MANIFEST).write_text("[" * 200_000)
     (copy / "checkpoints" / step_name(15)).write_text("a file")
     (copy / "checkpoints" / "²").mkdir()
     (copy / "policies" / "77777").mkdir()
-    outcome = run(copy)
-    assert [words.split(" (")[0] for words in outcome.damage] == [
+    assert run(copy).damaged
+    assert [words.split(" (")[0] for words in warnings_in(caplog)] == [
         f"skipped the checkpoint of step {step}: manifest.json cannot be read" for step in (15, 12)
     ]
-    assert capsys.readouterr().err.splitlines() == outcome.damage
     assert sorted(path.name for path in (copy / "forgotten" / step_name(1) / "checkpoints").iterdir()) == [
         step_name(12), step_name(15),
     ]  # fmt: skip
     assert_same_run(copy, whole)
-    assert run(copy).damage == []
-    assert capsys.readouterr().err == ""
+    assert not run(copy).damaged
+    assert warnings_in(caplog) == []
 
 
 BAD = (b'{"step": 7', b"", b"5", b"{}", b"\xff", b"\0" * 500, b'{"step": "x", "seed": 0}')
 
 
 @pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
-def test_a_bad_line_of_the_metrics_is_set_aside_and_what_is_lost_is_said(copy, whole, text, capsys):
+def test_a_bad_line_of_the_metrics_is_set_aside_and_what_is_lost_is_said(copy, whole, text, caplog):
     expected = (whole / "metrics.jsonl").read_bytes().split(b"\n")
     replace_line(copy / "metrics.jsonl", 3, text)  # step 8 of seed 0
-    outcome = run(copy)
-    assert outcome.damage[0].startswith(f"line 3 of {copy / 'metrics.jsonl'} is ")
-    assert outcome.damage[1:] == [
-        "metrics.jsonl has lost 1 row that going on does not make again; the first is of step 8, seed 0"
-    ]
-    assert capsys.readouterr().err.count("\n") == 2
+    assert run(copy).damaged
+    quarantined, lost = warnings_in(caplog)
+    assert quarantined.startswith(f"{copy / 'metrics.jsonl'}: line 3: ")
+    assert lost == "metrics.jsonl has lost 1 row that going on does not make again; the first is of step 8, seed 0"
     assert (copy / "metrics.jsonl.bad").read_bytes() == text + b"\n"
     assert (copy / "metrics.jsonl").read_bytes().split(b"\n") == expected[:2] + expected[3:]
-    assert run(copy, steps=15).damage == []  # it goes on
+    assert not run(copy, steps=15).damaged  # it goes on
 
 
-def test_a_bad_line_after_the_checkpoint_is_made_again(copy, whole):
+def test_a_bad_line_after_the_checkpoint_is_made_again(copy, whole, caplog):
     shutil.rmtree(copy / "checkpoints" / step_name(12))
     replace_line(copy / "metrics.jsonl", 6, b"\0\0\0")
-    outcome = run(copy)
-    assert len(outcome.damage) == 1
+    assert run(copy).damaged
+    assert len(warnings_in(caplog)) == 1
     (copy / "metrics.jsonl.bad").unlink()
     assert_same_run(copy, whole)
 
 
-def test_an_evaluation_whose_line_is_bad_is_made_again(copy, whole):
+def test_an_evaluation_whose_line_is_bad_is_made_again(copy, whole, caplog):
     replace_line(copy / "evaluations.jsonl", 3, b"{}")  # step 6 of seed 0
-    outcome = run(copy)
-    assert len(outcome.damage) == 1
+    assert run(copy).damaged
+    assert len(warnings_in(caplog)) == 1
     assert without_times(copy) == without_times(whole)
 
 
@@ -135,11 +140,12 @@ def test_the_newest_score_is_that_of_the_last_step_though_another_was_made_again
     assert again.scores == played.scores
 
 
-def test_the_last_row_of_a_finished_run_that_was_cut_off_is_named(copy):
+def test_the_last_row_of_a_finished_run_that_was_cut_off_is_named(copy, caplog):
     path = copy / "metrics.jsonl"
     path.write_bytes(path.read_bytes()[:-9])
-    assert run(copy).damage == [
-        f"line 6 of {path} is cut off; set aside in metrics.jsonl.bad",
+    assert run(copy).damaged
+    assert warnings_in(caplog) == [
+        f"{path}: line 6: cut off; set aside in metrics.jsonl.bad",
         "metrics.jsonl has lost 1 row that going on does not make again; the first is of step 12, seed 7",
     ]
 
@@ -166,14 +172,12 @@ def test_a_checkpoint_of_a_newer_drol_is_refused_and_everything_kept(copy):
     assert files(copy) == before
 
 
-def test_to_look_at_a_damaged_run_names_what_is_wrong_and_changes_nothing(copy):
+def test_to_look_at_a_damaged_run_names_what_is_wrong_and_changes_nothing(copy, caplog):
     replace_line(copy / "metrics.jsonl", 3, b"nonsense")
     (copy / "checkpoints" / step_name(12) / ARRAYS).write_bytes(b"")
     before = files(copy)
     opened = open_run(copy)
     assert len(opened.metrics) == 5
-    assert opened.metrics.skipped == [
-        f"line 3 of {copy / 'metrics.jsonl'} is not JSON (Expecting value: line 1 column 1 (char 0))"
-    ]
-    assert opened.directory.damage() == opened.metrics.skipped
+    words = f"{copy / 'metrics.jsonl'}: line 3: not JSON (Expecting value: line 1 column 1 (char 0))"
+    assert warnings_in(caplog) == opened.directory.bad_lines() == [words]
     assert files(copy) == before

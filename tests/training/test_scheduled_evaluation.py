@@ -19,8 +19,10 @@ from drol import checkpoints, storage
 from drol.checkpoints import ARRAYS, saved_steps, step_name
 from drol.errors import InputError
 from drol.evaluation.episodes import Cancelled, Evaluator
+from drol.evaluation.support import support_warning
 from drol.runs import directory
 from drol.runs.directory import RunDirectory
+from drol.training import scheduled_evaluation
 from drol.training.divergence import Diverged
 from drol.training.scheduled_evaluation import ScheduledEvaluation
 from drol.training.train import train
@@ -44,16 +46,31 @@ def whole(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", ["with an environment", "by data alone", "online"])
-def test_the_background_changes_no_number(tmp_path, capsys, kind):
+def test_the_background_changes_no_number(tmp_path, caplog, kind):
     task = functools.partial(tiny_task, None if kind == "by data alone" else "healthy")
     changes = ONLINE if kind == "online" else {}
     expected = run(tmp_path / "foreground", task(), background=False, **changes)
-    capsys.readouterr()
+    caplog.clear()
     outcome = run(tmp_path / "background", task(), quiet=False, **changes)
     assert_same_run(tmp_path / "background", tmp_path / "foreground")
     assert outcome.scores == expected.scores
-    last = {"with an environment": "step 12: success", "by data alone": "step 12: held-out", "online": "step 14: suc"}
-    assert last[kind] in capsys.readouterr().err
+    last = {
+        "with an environment": "step 12: success",
+        "by data alone": "step 12, seed 7: held-out",
+        "online": "step 14: suc",
+    }
+    assert last[kind] in caplog.text
+
+
+def test_without_episodes_no_environment_is_made_and_policies_and_metrics_are_the_same(whole, tmp_path):
+    outcome = run(tmp_path / "run", tiny_task(make_environment=pytest.fail), evaluation_episodes=0)
+    assert outcome.finished
+    assert outcome.scores is None
+    assert [(row.score, row.offline, row.episodes) for row in outcome.evaluations] == [(None, None, ())] * 6
+    own, other = RunDirectory(tmp_path / "run"), RunDirectory(whole)
+    assert saved_steps(own.policies) == saved_steps(other.policies) == [0, 6, 12]
+    assert own.read_metrics() == other.read_metrics()
+    assert [row.validation for row in outcome.evaluations] == [row.validation for row in other.read_evaluations()]
 
 
 def test_training_goes_on_during_an_evaluation_and_waits_before_the_next(whole, tmp_path, monkeypatch):
@@ -178,7 +195,7 @@ def test_an_error_in_the_background_ends_the_run_and_can_be_mended(whole, tmp_pa
     assert_same_run(tmp_path / "run", whole)
 
 
-def test_an_error_of_the_training_waits_for_the_evaluation_and_comes_first(tmp_path, monkeypatch, capsys):
+def test_an_error_of_the_training_waits_for_the_evaluation_and_comes_first(tmp_path, monkeypatch, caplog):
     evaluate, failing = ScheduledEvaluation.evaluate, threading.Event()
 
     def evaluate_late(self, step):
@@ -195,7 +212,7 @@ def test_an_error_of_the_training_waits_for_the_evaluation_and_comes_first(tmp_p
     with pytest.raises(Diverged):
         run(tmp_path / "run", quiet=False)
     assert [row.step for row in RunDirectory(tmp_path / "run").read_evaluations()] == [0, 0]
-    assert "an evaluation failed too: no more room" in capsys.readouterr().err
+    assert "an evaluation failed too: no more room" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -203,7 +220,7 @@ def test_an_error_of_the_training_waits_for_the_evaluation_and_comes_first(tmp_p
     [("offline", False, 6), ("offline", True, 6), ("online", True, 5), ("last", False, 12)],
 )
 def test_a_signal_in_an_evaluation_does_not_wait_for_its_end(
-    whole, tmp_path, monkeypatch, capsys, kind, background, step
+    whole, tmp_path, monkeypatch, caplog, kind, background, step
 ):
     """The environment of this evaluation hangs; its time would be up after two minutes."""
     path, play, changes = tmp_path / "run", ScheduledEvaluation.play, ONLINE if kind == "online" else {}
@@ -226,7 +243,7 @@ def test_a_signal_in_an_evaluation_does_not_wait_for_its_end(
     assert (step, 0) in rows
     assert (step, 7) not in rows
     assert saved_steps(path / "checkpoints")[-1] == outcome.step >= step
-    assert "waiting for the last evaluation" not in capsys.readouterr().err
+    assert "waiting for the last evaluation" not in caplog.text
     run(path, background=not background, **changes)
     assert_same_run(path, expected)
 
@@ -274,3 +291,14 @@ def test_validation_metrics_come_from_the_state_that_was_saved(whole):
     rows = comparable(whole)["evaluations.jsonl"]
     assert all(row["validation"]["candidate_divergence"] > 0 for row in rows)
     assert len({row["validation"]["candidate_divergence"] for row in rows}) == len(rows)
+
+
+def test_a_policy_that_leaves_the_data_is_reported_from_half_of_the_updates_on(tmp_path, monkeypatch, caplog):
+    caplog.set_level("INFO", "drol")
+    figures = {"single_sample_error": 1.0, "outside_support": 0.87}
+    monkeypatch.setattr(scheduled_evaluation, "offline_scores", lambda *_: figures)
+    run(tmp_path / "run", tiny_task(None), False, False, seeds=(0,), evaluation_interval=4)
+    printed = caplog.text
+    assert "step 4: held-out error 1.000, 87% of actions outside the data (5% of the data's own)" in printed
+    assert support_warning(0.87, "the policy of step 8") in printed
+    assert "the policy of step 4 lie" not in printed

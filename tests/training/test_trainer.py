@@ -170,14 +170,14 @@ def die_at(monkeypatch, moment):
         ("before old checkpoints are dropped", 9),
     ],
 )
-def test_a_run_killed_at_any_moment_ends_as_if_it_had_not_been(whole, tmp_path, capsys, moment, resumed_at):
+def test_a_run_killed_at_any_moment_ends_as_if_it_had_not_been(whole, tmp_path, caplog, moment, resumed_at):
     path = tmp_path / "run"
     with pytest.MonkeyPatch.context() as patch:
         die_at(patch, moment)
         with pytest.raises(Killed):
             run(path)
     outcome = run(path, quiet=False)
-    assert (f"resuming {path} at step {resumed_at}\n" in capsys.readouterr().err) == (resumed_at > 0)
+    assert (f"resuming {path} at step {resumed_at}\n" in caplog.text) == (resumed_at > 0)
     assert_same_run(path, whole[0])
     assert outcome.scores == whole[1].scores
 
@@ -201,7 +201,7 @@ train(tiny_config(), sys.argv[1], tiny_task(), processes=2, quiet=True)
 """
 
 
-def test_kill_9_in_another_process_changes_no_bit(whole, tmp_path, monkeypatch, capsys):
+def test_kill_9_in_another_process_changes_no_bit(whole, tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=":")
     path = tmp_path / "run"
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], capture_output=True, text=True, check=False)
@@ -210,11 +210,11 @@ def test_kill_9_in_another_process_changes_no_bit(whole, tmp_path, monkeypatch, 
     assert steps(directory.read_metrics())[-1] == (8, 7)
     assert saved_steps(directory.checkpoints) == [3, 6]
     run(path, quiet=False)
-    assert f"resuming {path} at step 6\n" in capsys.readouterr().err
+    assert f"resuming {path} at step 6\n" in caplog.text
     assert_same_run(path, whole[0])
 
 
-def test_sigterm_saves_after_the_chunk_and_the_rest_is_as_if_it_had_not_come(whole, tmp_path, monkeypatch, capsys):
+def test_sigterm_saves_after_the_chunk_and_the_rest_is_as_if_it_had_not_come(whole, tmp_path, monkeypatch, caplog):
     advance = Trainer.advance
 
     def advance_and_ask_to_stop(self, *arguments):
@@ -231,17 +231,17 @@ def test_sigterm_saves_after_the_chunk_and_the_rest_is_as_if_it_had_not_come(who
     assert steps(outcome.directory.read_metrics()) == []
     assert signal.getsignal(signal.SIGTERM) is before
     assert run(tmp_path / "run", quiet=False).stopped_by is None
-    assert f"resuming {tmp_path / 'run'} at step 1\n" in capsys.readouterr().err
+    assert f"resuming {tmp_path / 'run'} at step 1\n" in caplog.text
     assert_same_run(tmp_path / "run", whole[0])
 
 
-def test_a_damaged_checkpoint_is_noted_and_the_one_before_it_used(copy, whole, capsys):
+def test_a_damaged_checkpoint_is_noted_and_the_one_before_it_used(copy, whole, caplog):
     arrays = copy / "checkpoints" / step_name(12) / ARRAYS
     content = bytearray(arrays.read_bytes())
     content[-1] ^= 1
     arrays.write_bytes(content)
     run(copy, quiet=False)
-    noted = capsys.readouterr().err
+    noted = caplog.text
     assert "skipped the checkpoint of step 12: arrays.safetensors does not match its checksum" in noted
     assert f"resuming {copy} at step 9" in noted
     assert_same_run(copy, whole[0])
@@ -328,10 +328,10 @@ def test_a_run_in_use_is_refused(copy):
         run(copy, steps=20)
 
 
-def test_going_on_under_other_circumstances_is_noted(copy, monkeypatch, capsys):
+def test_going_on_under_other_circumstances_is_noted(copy, monkeypatch, caplog):
     monkeypatch.setattr(trainer, "circumstances", lambda: {"jax": "9.9", "cores": 64})
     run(copy, quiet=False)
-    noted = capsys.readouterr().err
+    noted = caplog.text
     assert "the result will not be bit-identical to an uninterrupted run" in noted
     assert f"jax was {jax.__version__}, now 9.9" in noted
 
@@ -350,11 +350,11 @@ def test_a_task_without_an_environment_trains(tmp_path):
     assert run(tmp_path / "run", tiny_task(None)).scores is None
 
 
-def test_environments_that_break_are_noted_and_training_goes_on(tmp_path, capsys):
+def test_environments_that_break_are_noted_and_training_goes_on(tmp_path, caplog):
     broken = functools.partial(Walk, "raises in reset", 1)
     outcome = run(tmp_path / "run", tiny_task(make_environment=broken), quiet=False, steps=1)
     assert outcome.step == 1
-    assert "1 of 3 episodes failed: RuntimeError: no such maze" in capsys.readouterr().err
+    assert "1 of 3 episodes failed: RuntimeError: no such maze" in caplog.text
     episodes = outcome.evaluations[0].episodes
     assert [episode.failure for episode in episodes] == [None, "RuntimeError: no such maze", None]
 
@@ -387,12 +387,12 @@ def full_disk_at(monkeypatch, step):
     monkeypatch.setattr(checkpoints, "write_synced", write_synced)
 
 
-def test_a_full_disk_at_a_checkpoint_is_noted_and_training_goes_on(whole, tmp_path, monkeypatch, capsys):
+def test_a_full_disk_at_a_checkpoint_is_noted_and_training_goes_on(whole, tmp_path, monkeypatch, caplog):
     with monkeypatch.context() as patch:
         full_disk_at(patch, 9)
         outcome = run(tmp_path / "run", quiet=False)
     assert outcome.step == 12
-    noted = capsys.readouterr().err
+    noted = caplog.text
     assert "the checkpoint of step 9 was not saved (No space left on device); the one before is kept" in noted
     assert saved_steps(outcome.directory.checkpoints) == [6, 12]
     for name, content in comparable(whole[0]).items():

@@ -1,12 +1,7 @@
-"""Every command and every piece of Python in the documents runs, at a small size, or says above it why not.
+"""Every command and every piece of Python in the documents runs at a small size, or not_run.toml says why not.
 
-    <!-- not run
-    drol bench: takes minutes; tests/experiments/bench runs it
-    -->
-
-before a block leaves out its commands that begin so; `all:` leaves out the whole block. Every document begins in a
-folder with a few short runs; commands that only look at them are run for the first document that has them. A document
-that has a test of its own says so: `<!-- run by tests/test_examples.py -->`.
+Every document begins in a folder with a few short runs. Commands that only read them run for the first document that
+has them.
 """
 
 import re
@@ -29,11 +24,9 @@ from drol.cli.main import main
 pytestmark = pytest.mark.usefixtures("quick_compile")
 ROOT = Path(__file__).parents[2]
 PAGES = sorted({ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/methods/*.md")})
-BLOCK = re.compile(
-    r"(?:<!-- not run\n(?P<reasons>.*?)-->\n+)?^```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^```", re.M | re.S
-)
-ELSEWHERE = re.compile(r"^<!-- run by (tests/[\w/.]+) -->$", re.MULTILINE)
-LANGUAGES = {"sh", "python", "toml", "text", ""}
+BLOCK = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^```", re.M | re.S)
+NOT_RUN = tomllib.loads(Path(__file__).with_name("not_run.toml").read_text())
+LANGUAGES = {"sh", "python", "toml", "text", "bibtex", ""}
 
 SIZES = {"steps": 20, "hidden_sizes": (16,), "batch_size": 16, "evaluation_episodes": 1, "evaluation_interval": 20}
 SIZES |= {"log_interval": 10, "checkpoint_interval": 20}
@@ -48,28 +41,30 @@ SMALL = {
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a document, and why some of it is not run."""
+    """A fenced block of a document, and the reasons why some of its commands are not run."""
 
     language: str
     text: str
-    reasons: dict[str, str]
+    reasons: dict[str, str]  # start of a command -> reason
+    reason: str | None  # why none of it is run
 
     @property
     def lines(self) -> list[str]:
         return [line for line in self.text.splitlines() if line.strip() and not line.startswith("#")]
 
     def why_not(self, line: str) -> str | None:
-        return next((why for start, why in self.reasons.items() if start == "all" or line.startswith(start)), None)
+        return self.reason or next((why for start, why in self.reasons.items() if line.startswith(start)), None)
 
 
 def blocks_of(path: Path) -> list[Block]:
-    text, found = path.read_text(), []
-    if elsewhere := ELSEWHERE.search(text):
-        assert (ROOT / elsewhere[1]).is_file(), elsewhere[1]
+    name = str(path.relative_to(ROOT))
+    if name in NOT_RUN["elsewhere"]:
         return []
-    for match in BLOCK.finditer(text):
-        reasons = [line.split(": ", 1) for line in (match["reasons"] or "").splitlines() if line.strip()]
-        found.append(Block(match["language"], match["text"], dict(reasons)))
+    commands, whole = NOT_RUN["commands"].get(name, {}), NOT_RUN["blocks"].get(name, {})
+    found = []
+    for match in BLOCK.finditer(path.read_text()):
+        first = next((line for line in match["text"].splitlines() if line.strip() and not line.startswith("#")), "")
+        found.append(Block(match["language"], match["text"], commands, whole.get(first.split(" #")[0].strip())))
     return found
 
 
@@ -150,12 +145,20 @@ def test_what_a_document_tells_to_run_runs(path, folder, tmp_path, monkeypatch):
             assert not re.search(r"^(drol|\./run) \S", block.text, re.M), "commands belong into a block of sh"
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_reasons_are_about_commands_that_are_there(path):
-    for block in blocks_of(path):
-        for start, why in block.reasons.items():
-            assert why
-            assert start == "all" or any(line.startswith(start) for line in block.lines), start
-            for test in re.findall(r"tests/[\w/.]+", why):
-                assert (ROOT / test).exists(), test
-    assert path.read_text().count("<!-- not run") == sum(bool(block.reasons) for block in blocks_of(path))
+def test_reasons_are_about_commands_that_the_documents_have():
+    for page in {*NOT_RUN["commands"], *NOT_RUN["blocks"], *NOT_RUN["elsewhere"]}:
+        assert (ROOT / page).exists(), page
+    for page, reasons in NOT_RUN["commands"].items():
+        lines = [line for block in blocks_of(ROOT / page) for line in block.lines]
+        for start in reasons:
+            assert any(line.startswith(start) for line in lines), (page, start)
+    for page, reasons in NOT_RUN["blocks"].items():
+        assert {block.reason for block in blocks_of(ROOT / page)} >= {*reasons.values()}, page
+
+
+def test_tests_that_the_reasons_name_exist():
+    tests = [*NOT_RUN["elsewhere"].values()]
+    for page in (*NOT_RUN["commands"].values(), *NOT_RUN["blocks"].values()):
+        tests += [test for reason in page.values() for test in re.findall(r"tests/[\w/.]+", reason)]
+    for test in tests:
+        assert (ROOT / test).exists(), test

@@ -1,4 +1,4 @@
-"""Run a policy that `drol export` wrote: NumPy and nothing else.
+"""Run a policy from `drol export`; needs only NumPy.
 
 policy = drol_runtime.load("bundle")
 action = policy.act(observation, seed=0)

@@ -1,8 +1,8 @@
-"""Read a bundle: JSON that describes a policy, and arrays. Every file is checked first; nothing in it is executed.
+"""Read a bundle: a JSON description of a policy, and arrays. Every file is checked; nothing in it is executed.
 
-bundle.json            what the policy is, sees and does, and the checksums of the other files and of itself
-weights.safetensors    the arrays of the networks, mean and deviation of the observations
-test.safetensors       observations, latents and the actions that the trained policy gave
+bundle.json            the description of the policy, and the checksums of the other files and of the description
+weights.safetensors    the arrays of the networks, mean and standard deviation of the observations
+test.safetensors       observations, latents and the actions of the trained policy
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ SQUASHES = ("clip", "tanh")
 
 
 class InputError(ValueError):
-    """A bundle or an observation cannot be used; the message is one line that says why."""
+    """A bundle or an observation is invalid; the message is one line with the reason."""
 
 
 class Bundle(NamedTuple):
-    """A bundle as it was read.
+    """The content of a bundle.
 
     Attributes:
-        folder: Where it is.
-        description: What bundle.json says.
+        folder: The folder of the bundle.
+        description: The content of bundle.json.
         weights: The arrays of the networks by name.
     """
 
@@ -52,7 +52,7 @@ class Bundle(NamedTuple):
 
 
 def read_bundle(folder: str | Path) -> Bundle:
-    """Read a bundle and check all of it: versions, checksums, sizes.
+    """Read a bundle and check its version, checksums and sizes.
 
     Args:
         folder: The folder that `drol export` wrote.
@@ -65,7 +65,7 @@ def read_bundle(folder: str | Path) -> Bundle:
 
 
 def read_description(folder: Path) -> dict[str, Any]:
-    """Return what bundle.json says, checked entry by entry."""
+    """Return the content of bundle.json after a check of every entry."""
     path = folder / DESCRIPTION
     content = read_file(path, LARGEST_DESCRIPTION)
     try:
@@ -88,13 +88,13 @@ def read_description(folder: Path) -> dict[str, Any]:
 
 
 def digest(description: dict[str, Any]) -> str:
-    """Return the checksum of all entries but the checksum itself."""
+    """Return the checksum of all entries except the checksum itself."""
     rest = {name: value for name, value in description.items() if name != "sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def check_description(found: dict[str, Any]) -> None:
-    """Raise `ValueError`, or what Python raises of itself, for a description that makes no sense."""
+    """Raise `ValueError` or another built-in exception for an invalid description."""
     for name in ("observation", "action"):
         part = found[name]
         size = whole(part["size"], 1, LARGEST_SIZE, f"size of the {name}")
@@ -102,7 +102,7 @@ def check_description(found: dict[str, Any]) -> None:
         if any(below > above for below, above in zip(low, high)):
             raise ValueError(f"low of the {name} is above high")
         for words in ("names", "units", "frames"):
-            texts = part.get(words)  # the first bundles had no frames
+            texts = part.get(words)  # the oldest bundles have no frames
             if texts is not None and not is_list_of(texts, str, size):
                 raise ValueError(f"{words} of the {name}")
         if part["names"] is not None and len(set(part["names"])) != size:
@@ -120,6 +120,9 @@ def check_description(found: dict[str, Any]) -> None:
             raise ValueError("layer_norm")
     check_steps(sampler["steps"], sampler["networks"])
     numbers(sampler["critic_conditions"])
+    rate = found.get("control_rate")
+    if rate is not None and numbers([rate])[0] <= 0:
+        raise ValueError("control_rate is not positive")
     if not isinstance(found["files"], dict) or not {WEIGHTS, TESTS} <= set(found["files"]):
         raise ValueError("files")
     for sum_ in found["files"].values():
@@ -128,7 +131,7 @@ def check_description(found: dict[str, Any]) -> None:
 
 
 def check_steps(steps: Any, networks: dict[str, Any]) -> None:
-    """Raise `ValueError` for steps that no policy has."""
+    """Raise `ValueError` for invalid steps."""
     if not isinstance(steps, list) or not 1 <= len(steps) <= 4096 or all(step in SQUASHES for step in steps):
         raise ValueError("steps")
     for step in steps:
@@ -142,11 +145,11 @@ def check_steps(steps: Any, networks: dict[str, Any]) -> None:
 
 
 def check_weights(path: Path, description: dict[str, Any], weights: dict[str, np.ndarray]) -> None:
-    """Raise `InputError` unless the arrays are exactly those that the description asks for, and finite."""
+    """Raise `InputError` unless the arrays match the description exactly and are finite."""
     observation, action = description["observation"]["size"], description["action"]["size"]
     sampler = description["sampler"]
     expected: dict[str, tuple[int, ...]] = {f"observation/{name}": (observation,) for name in ("mean", "deviation")}
-    widths = {}  # of what each network sees; steps that disagree are refused below
+    widths = {}  # input width of each network; all steps with a network must agree
     for step in sampler["steps"]:
         if isinstance(step, dict):
             width = observation + step["sees_action"] * action + len(step["conditions"])
@@ -172,7 +175,7 @@ def check_weights(path: Path, description: dict[str, Any], weights: dict[str, np
 def expected_arrays(
     path: Path, weights: dict[str, np.ndarray], name: str, shape: dict[str, Any], width: int, out: int
 ) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each array of a network; the widths of its hidden layers are those of its biases."""
+    """Return the shape of each array of a network; the biases give the widths of the hidden layers."""
     members, layers, expected = shape["members"], shape["layers"], {}
     for layer in range(layers):
         bias = weights.get(f"{name}/{layer}/bias")
@@ -188,7 +191,7 @@ def expected_arrays(
 
 
 def read_arrays(folder: Path, name: str, sums: dict[str, str]) -> dict[str, np.ndarray]:
-    """Return the arrays of a file whose checksum is right."""
+    """Return the arrays of a file after a check of its checksum."""
     path = folder / name
     content = read_file(path, None)
     if hashlib.sha256(content).hexdigest() != sums[name]:
@@ -200,7 +203,7 @@ def read_arrays(folder: Path, name: str, sums: dict[str, str]) -> dict[str, np.n
 
 
 def parse_arrays(content: bytes) -> dict[str, np.ndarray]:
-    """Return the arrays of a file in the safetensors format: the length of a JSON header, the header, the numbers."""
+    """Parse a file in the safetensors format: the length of the JSON header, the header, the numbers."""
     if len(content) < 8:
         raise ValueError("the file is too short")
     start = 8 + int.from_bytes(content[:8], "little")
@@ -225,7 +228,7 @@ def parse_arrays(content: bytes) -> dict[str, np.ndarray]:
 
 
 def read_file(path: Path, limit: int | None) -> bytes:
-    """Return the bytes of a plain file; refuse links out of the bundle and files that are too large."""
+    """Return the bytes of a regular file; reject links, and files larger than the limit."""
     if path.is_symlink() or not path.is_file():
         raise InputError(f"{path} is missing or no plain file; give the folder that `drol export` wrote")
     if limit is not None and path.stat().st_size > limit:
@@ -234,14 +237,14 @@ def read_file(path: Path, limit: int | None) -> bytes:
 
 
 def whole(value: Any, low: int, high: int, what: str) -> int:
-    """Return a whole number in bounds."""
+    """Return an integer; raise `ValueError` if it is not one, or not within the bounds."""
     if type(value) is not int or not low <= value <= high:
         raise ValueError(f"{what[:80]} is {str(value)[:40]}, which is no whole number from {low} to {high}")
     return value
 
 
 def numbers(values: Any, size: int | None = None) -> list[float]:
-    """Return a list of finite numbers, of a certain length where one is given."""
+    """Return a list of finite numbers; raise `ValueError` for other values, or another length than `size`."""
     if not isinstance(values, list) or (size is not None and len(values) != size):
         raise ValueError(f"a list of {size or 'some'} numbers is expected")
     if not all(type(value) in (int, float) and math.isfinite(value) for value in values):

@@ -1,8 +1,9 @@
 """Multi-layer perceptrons in NumPy that write into buffers: linear layers, GELU and, in critics, LayerNorm.
 
-An action of a small network takes as long as its passes over a few hundred numbers, so there are few of them. A bias
-is a row of its kernel, met by a column of ones. GELU in its form with tanh is `x sigmoid(a x + b x^3)`, which of
-`y = -b^(1/3) x` is `y / (1 + exp(y (y^2 + c)))` times `-b^(-1/3)`; both factors are in the kernels around it.
+The time of a small network is the time of its passes over a few hundred numbers, so the code makes few passes. The
+bias is an additional row of the kernel; the input has a column of ones for it. The tanh form of GELU is
+`x sigmoid(a x + b x^3)`. With `y = -b^(1/3) x` it equals `y / (1 + exp(y (y^2 + c)))` times `-b^(-1/3)`. Both factors
+are part of the kernels before and after it.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ import numpy as np
 LINEAR = 2 * math.sqrt(2 / math.pi)
 CUBIC = 0.044715 * LINEAR
 INTO, OUT_OF = -(CUBIC ** (1 / 3)), -(CUBIC ** (-1 / 3))
-SHIFT = np.asarray([LINEAR * CUBIC ** (-1 / 3)], np.float32)  # as arrays: NumPy takes longer over single numbers
+SHIFT = np.asarray([LINEAR * CUBIC ** (-1 / 3)], np.float32)  # arrays, because NumPy is slower with scalars
 ONE, MINUS_ONE = np.ones(1, np.float32), -np.ones(1, np.float32)
 SMALLEST_VARIANCE = np.float32(1e-6)
 
 
 class Buffers(NamedTuple):
-    """What a network writes to, for a number of rows."""
+    """The buffers of a network for a number of rows."""
 
-    input: Any  # what the network sees [rows, in]: to be written before a call
-    layers: list[Any]  # of each layer: what it sees, with a column of ones, its kernel, where its product goes, scratch
+    input: Any  # [rows, in]; the caller writes the input here before a call
+    layers: list[Any]  # of each layer: its input with a column of ones, its kernel, its output, scratch
     statistics: Any  # [members, rows, 1]
     output: Any  # [members, rows, out]
 
 
 class Network:
-    """One network, or several of the same shape that see the same input."""
+    """One network, or an ensemble of networks of the same shape with the same input."""
 
     def __init__(self, weights: dict[str, Any], name: str, shape: dict[str, Any]):
         self.kernels, self.norms = [], []
@@ -46,7 +47,10 @@ class Network:
                 self.norms.append((scale, shift))
 
     def buffers(self, rows: int) -> Buffers:
-        """Return buffers for so many rows; those of a single network have no axis for members, which is faster."""
+        """Return buffers for `rows` rows; the layers of a single network without LayerNorm have no ensemble axis.
+
+        That is faster.
+        """
         members = len(self.kernels[0])
         seen = [np.ones((1, rows, self.kernels[0].shape[1]), np.float32)]
         seen += [np.ones((members, rows, kernel.shape[1]), np.float32) for kernel in self.kernels[1:]]
@@ -62,7 +66,7 @@ class Network:
         return Buffers(products[0][0], layers, np.empty((members, rows, 1), np.float32), output)
 
     def __call__(self, buffers: Buffers) -> Any:
-        """Return the output [members, rows, out] for the input in the buffers; it is a buffer, too."""
+        """Return the output [members, rows, out] for the input in the buffers; the next call overwrites it."""
         norms = iter(self.norms)
         for seen, kernel, out, scratch in buffers.layers:
             np.matmul(seen, kernel, out=out)
@@ -70,7 +74,7 @@ class Network:
                 np.multiply(out, out, out=scratch)
                 np.add(scratch, SHIFT, out=scratch)
                 np.multiply(scratch, out, out=scratch)
-                np.exp(scratch, out=scratch)  # may be infinite, where the quotient is 0
+                np.exp(scratch, out=scratch)  # may be infinite; the quotient is then 0
                 np.add(scratch, ONE, out=scratch)
                 np.divide(out, scratch, out=out)
                 if self.norms:
@@ -79,7 +83,7 @@ class Network:
 
 
 def normalise(x: Any, scratch: Any, statistics: Any, scale: Any, bias: Any) -> None:
-    """Bring the features of each row to mean 0 and variance 1 in place, then scale and shift them."""
+    """Normalise the features of each row to mean 0 and variance 1 in place, then scale and shift them."""
     np.multiply(x, np.float32(OUT_OF), out=x)
     np.mean(x, axis=-1, keepdims=True, out=statistics)
     np.subtract(x, statistics, out=x)
@@ -93,7 +97,7 @@ def normalise(x: Any, scratch: Any, statistics: Any, scale: Any, bias: Any) -> N
 
 
 def copy_columns(into: Any, state: Any, x: Any, conditions: list[float]) -> None:
-    """Write what a network sees: the state, x if it sees it, and its conditions."""
+    """Write the input of a network: the state, x unless it is None, and the conditions."""
     place = state.shape[1]
     into[:, :place] = state
     if x is not None:

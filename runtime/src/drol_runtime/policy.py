@@ -1,4 +1,4 @@
-"""A policy on a robot: checked observations in, actions in the robot's units out, nothing allocated on the way."""
+"""A policy for a robot: check observations and compute actions in the robot's units, with preallocated buffers."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from drol_runtime.bundle import Bundle, InputError, read_bundle
+from drol_runtime.bundle import TESTS, Bundle, InputError, read_bundle
 from drol_runtime.networks import MINUS_ONE, ONE, Network, copy_columns
 
-Array = Any  # np.ndarray; NumPy's own names for types differ between the versions that this runs on
+Array = Any  # np.ndarray; the type names of the supported NumPy versions differ
 
 
 def load(folder: str | Path, clamp: bool = False, seed: int | None = None) -> Policy:
-    """Load a policy that `drol export` wrote.
+    """Load a policy from `drol export`.
 
     Args:
         folder: The bundle.
-        clamp: Whether observations are brought into the range of the data before the policy sees them.
-        seed: Where its random draws start; not repeatable if None. A seed or a latent given to `act` comes first.
+        clamp: Whether to clip observations to the range of the data before the policy sees them.
+        seed: The seed of the sequence of random draws; if None, each load has another sequence.
     """
     return Policy(read_bundle(folder), clamp, seed)
 
@@ -31,25 +31,32 @@ def check(folder: str | Path) -> float:
     """Act on the stored observations with the stored latents; return the largest difference to the trained policy.
 
     Args:
-        folder: The bundle.
+        folder: The bundle. `InputError` is raised if its stored actions are not finite or have another shape.
     """
     bundle = read_bundle(folder)
     tests = bundle.tests()
-    found = Policy(bundle, False, 0).act(tests["observation"], latent=tests["latent"])
-    return float(np.abs(found - tests["action"]).max())
+    found, stored = Policy(bundle, False, 0).act(tests["observation"], latent=tests["latent"]), tests["action"]
+    if stored.shape != found.shape or not np.isfinite(stored).all():
+        raise InputError(
+            f"{bundle.folder / TESTS}: the stored actions must be finite, of shape {list(found.shape)}; export the "
+            "policy again"
+        )
+    return float(np.abs(found - stored).max())
 
 
 class Policy:
-    """Acts on observations as the robot gives them.
+    """A policy for observations in the units of the robot.
 
     Attributes:
-        description: What the bundle says of the policy: names, units, ranges, the method and its settings.
-        outside: How many observations that were acted on had a value outside the range of the data so far.
+        description: The description in the bundle: names, units, ranges, the method and its settings.
+        control_rate: Actions per second in the data; None if unknown.
+        outside: The number of observations so far that had a value outside the range of the data.
     """
 
     def __init__(self, bundle: Bundle, clamp: bool = False, seed: int | None = None):
         self.description = bundle.description
         self.clamp, self.outside = clamp, 0
+        self.control_rate: float | None = self.description.get("control_rate")
         observation, action, sampler = (self.description[name] for name in ("observation", "action", "sampler"))
         self.observation_names, self.action_names = observation["names"], action["names"]
         self.observation_size, self.action_size = observation["size"], action["size"]
@@ -69,9 +76,10 @@ class Policy:
 
         Args:
             observation: One observation, a batch of them along a first axis, or one as a mapping of names to numbers.
-            seed: What is drawn depends on it alone: the same seed gives the same action.
-            latent: Instead of a draw: [action], or [best_of, action]; of a batch [batch, best_of, action].
-            out: An array of float32 to write the action to, so that nothing is allocated.
+            seed: The same seed gives the same action. If None, each call uses new random numbers, so that a policy
+                with several modes uses all of them; `load(..., seed=...)` makes the sequence repeatable.
+            latent: Used instead of a random draw: [action] or [best_of, action]; for a batch, [batch, best_of, action].
+            out: A float32 array for the action, so that no new array is allocated.
 
         Returns:
             One action [action], or one for each observation of a batch [batch, action].
@@ -79,11 +87,11 @@ class Policy:
         values = self.check_observation(observation)
         single = values.ndim == 1
         space = self.workspace(1 if single else len(values))
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is looked for in the end
+        with np.errstate(over="ignore", invalid="ignore"):  # the result is checked below
             self.take_observation(values, space)
             self.take_latent(seed, latent, space)
             self.run(space)
-            np.multiply(space.action, self.half, out=space.scaled)  # [rows, action]; before it is in [-1, 1]
+            np.multiply(space.action, self.half, out=space.scaled)  # [rows, action]; `space.action` is in [-1, 1]
             np.add(space.scaled, self.centre, out=space.result)
             if not is_finite(space.result):
                 raise InputError(
@@ -92,14 +100,17 @@ class Policy:
                 )
         action = space.result[0] if single else space.result
         result = np.empty(action.shape, np.float32) if out is None else out
-        if result.shape != action.shape or result.dtype != np.float32:
-            raise InputError(f"out is {result.dtype}{list(result.shape)}; it must be float32, as large as the action")
+        if not isinstance(result, np.ndarray) or result.shape != action.shape or result.dtype != np.float32:
+            shown = f"{result.dtype}{list(result.shape)}" if isinstance(result, np.ndarray) else type(result).__name__
+            raise InputError(f"out is {shown}; it must be an array of float32{list(action.shape)}")
+        if not result.flags.writeable:
+            raise InputError("out is read-only; give an array that can be written")
         np.copyto(result, action)
         self.count_outside(space)
         return result
 
     def check_observation(self, observation: Any) -> Array:
-        """Return an observation, or a batch of them, as an array; refuse other shapes and what is no number."""
+        """Return an observation, or a batch of them, as an array; reject other shapes and non-numeric values."""
         values = self.named(observation) if isinstance(observation, Mapping) else as_array(observation)
         if values.ndim not in (1, 2) or values.shape[-1] != self.observation_size or len(values) == 0:
             raise InputError(
@@ -111,14 +122,14 @@ class Policy:
         return values
 
     def latents(self, rows: int, seed: int | None = None, latent: Any = None) -> Array:
-        """Return the latents [rows, best_of, action] that `act` would use for so many observations, in a new array."""
+        """Return the latents [rows, best_of, action] that `act` would use for `rows` observations, in a new array."""
         space = self.workspace(rows)
         with np.errstate(over="ignore", invalid="ignore"):
             self.take_latent(seed, latent, space)
         return space.latent.copy()
 
     def named(self, observation: Mapping[str, Any]) -> Array:
-        """Return an observation in its order, given by names."""
+        """Return an observation as an array, given a mapping by name."""
         if self.observation_names is None:
             raise InputError("this policy knows no names of observations; give the numbers in the order of the data")
         odd = [name for name in observation if name not in self.observation_names]
@@ -128,13 +139,14 @@ class Policy:
                 f"the observation {'has an unknown' if odd[0] in observation else 'lacks the'} name {str(odd[0])!r}; "
                 f"this policy takes {', '.join(self.observation_names)}"
             )
+        values = [as_array(observation[name]) for name in self.observation_names]
         try:
-            return np.stack([np.asarray(observation[name]) for name in self.observation_names], -1)
+            return np.stack(values, -1)
         except ValueError as error:
             raise InputError("the named values have different shapes; each must be a number") from error
 
     def workspace(self, rows: int) -> Workspace:
-        """Return the buffers of this thread for so many observations."""
+        """Return the buffers of this thread for `rows` observations."""
         found = getattr(self.local, "spaces", None)
         if found is None:
             with self.lock:
@@ -142,13 +154,13 @@ class Policy:
             found = self.local.spaces = {}
             self.local.generator = np.random.Generator(np.random.PCG64(child))
         if rows not in found:
-            if len(found) >= 8:  # sizes that a batch had before; only what comes back again and again is worth keeping
+            if len(found) >= 8:  # limit the memory of buffers for batch sizes that no longer occur
                 found.clear()
             found[rows] = Workspace(self, rows)
         return found[rows]
 
     def take_observation(self, values: Array, space: Workspace) -> None:
-        """Copy observations, check them and standardise them."""
+        """Copy observations into the buffers, check and standardise them."""
         np.copyto(space.observation, values, casting="unsafe")
         check_finite(space.observation, "observation")
         np.minimum(space.observation, self.high, out=space.clamped)
@@ -166,7 +178,7 @@ class Policy:
                 self.outside += count
 
     def take_latent(self, seed: int | None, latent: Any, space: Workspace) -> None:
-        """Draw latents, or take those that are given."""
+        """Write the given latents, or a random draw, into the buffers."""
         if self.prior == "none":
             return
         if latent is not None:
@@ -184,7 +196,7 @@ class Policy:
             raise InputError(f"seed is {seed!r}; it must be a whole number from 0")
         generator = self.local.generator if seed is None else np.random.Generator(np.random.PCG64(seed))
         generator.standard_normal(dtype=np.float32, out=space.normal)
-        if self.prior == "ball":  # the first coordinates of a point on the sphere with two dimensions more
+        if self.prior == "ball":  # the first coordinates of a uniform point on the sphere in two more dimensions
             np.multiply(space.normal, space.normal, out=space.squares)
             np.add.reduce(space.squares, axis=-1, out=space.length, keepdims=True)
             np.sqrt(space.length, out=space.length)
@@ -192,7 +204,7 @@ class Policy:
             np.multiply(space.latent, np.float32(math.sqrt(self.action_size)), out=space.latent)
 
     def run(self, space: Workspace) -> None:
-        """Take the steps of the policy; of several draws for an observation keep the one that critics value most."""
+        """Run the steps of the policy; of several draws for an observation, keep the one with the highest value."""
         count, size = self.best_of, self.action_size
         x = space.x  # [observations * best_of, action]
         np.copyto(x, space.latent.reshape(-1, size))
@@ -224,7 +236,9 @@ class Policy:
 
 
 def as_array(values: Any) -> Array:
-    """Return values as an array; refuse lists of different lengths."""
+    """Convert values to an array; reject lists of different lengths, and masked arrays, whose mask would be lost."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputError("the values are a masked array; decide what a masked value means and give a plain array")
     try:
         return np.asarray(values)
     except ValueError as error:
@@ -232,13 +246,16 @@ def as_array(values: Any) -> Array:
 
 
 def check_finite(values: Array, what: str) -> None:
-    """Refuse numbers, in float32, that are not all finite."""
+    """Raise `InputError` unless all float32 numbers are finite."""
     if not is_finite(values):
         raise InputError(f"the {what} has values that are NaN, infinite or too large; all must be finite")
 
 
 def is_finite(values: Array) -> bool:
-    """Return whether all numbers are finite: so is the sum of their squares then, unless they are huge."""
+    """Return whether all numbers are finite.
+
+    A finite sum of squares implies that they are. It is faster to compute, but overflows for huge finite numbers.
+    """
     return math.isfinite(np.vdot(values, values)) or bool(np.isfinite(values).all())
 
 

@@ -13,8 +13,10 @@ from typing import Any, TypeVar, overload
 
 from drol.algorithms.base import Algorithm
 from drol.algorithms.bc import BC
+from drol.algorithms.beyond.bfn import BFN
 from drol.algorithms.beyond.driftql import DriftQL
-from drol.algorithms.beyond.drol_auto import DROLAuto
+from drol.algorithms.beyond.drol_choice import DROLChoice
+from drol.algorithms.beyond.drol_control import DROLControl
 from drol.algorithms.beyond.gfp import GFP
 from drol.algorithms.deflow import DeFlow
 from drol.algorithms.drol import DROL
@@ -44,7 +46,9 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "fql": FQL,
     "driftql": DriftQL,
     "gfp": GFP,
-    "drol-auto": DROLAuto,
+    "bfn": BFN,
+    "drol-choice": DROLChoice,
+    "drol-control": DROLControl,
 }
 REGISTERED: dict[str, type[Algorithm]] = {}  # those of others
 ENTRY_POINTS = "drol.algorithms"  # the group under which an installed package names its algorithms
@@ -118,6 +122,7 @@ def algorithm_name(algorithm: Algorithm | type[Algorithm]) -> str:
 __all__ = [
     "ALGORITHMS",
     "BC",
+    "BFN",
     "DROL",
     "FAWAC",
     "FBRAC",
@@ -127,7 +132,8 @@ __all__ = [
     "IQL",
     "SORL",
     "Algorithm",
-    "DROLAuto",
+    "DROLChoice",
+    "DROLControl",
     "DROLEquation",
     "DeFlow",
     "DriftQL",

@@ -1,7 +1,11 @@
-"""What every algorithm is: hyperparameters that never change, and pure functions of states, batches and keys.
+"""The contract of an algorithm: constant hyperparameters, and pure functions of states, batches and keys.
 
-Each algorithm writes `init`, `update` and `act`, and `sampler` if it is to be exported. It may replace `explore`,
-`critics` and `diagnose`, whose answers here fit most.
+Each algorithm writes `init`, `update` and `act`, and `sampler` if it is to be exported. `explore`, `critics` and
+`diagnose` have defaults that suit most algorithms.
+
+An algorithm is one file that defines its `Policy`, `State` and `Draws`. A method that extends another one, as GFP
+extends FQL, imports those of the three that are exactly the same from the file of the other. Methods that are alike by
+chance do not import from each other.
 """
 
 import abc
@@ -15,7 +19,7 @@ from jax import Array
 from drol.bounds import LARGEST, bounds, check_field
 from drol.errors import InputError, unknown_name
 from drol.networks.sampler import Sampler
-from drol.types import Metrics, Spec, Transition
+from drol.transition import Metrics, Spec, Transition
 
 # What the preset "laptop" of most algorithms is: networks that a laptop trains in minutes, and rates that suit them.
 SMALL: Mapping[str, Any] = {"hidden_sizes": (128, 128, 128), "learning_rate": 1e-3, "target_rate": 0.02}
@@ -53,15 +57,19 @@ def as_float(value: Any) -> Any:
 
 
 class Algorithm(eqx.Module):
-    """Hyperparameters, and the functions that train and act; a subclass is final and declares all of its fields itself.
+    """Hyperparameters, and the functions that train and act.
+
+    The algorithms of this package derive from this class alone and declare all of their fields, so that each of them is
+    complete on one page. Your own may derive from one of them, to change a default or to replace a loss.
 
     The state that `init` makes and `update` changes is a tree of arrays. Its `policy` is the part that `act` needs.
     """
 
     draws_actions: ClassVar[bool] = True  # whether two actions for one observation differ
-    acting: ClassVar[tuple[str, ...]] = ()  # hyperparameters of `act` alone, which an evaluation may change
+    acting: ClassVar[tuple[str, ...]] = ()  # hyperparameters of `act` that an evaluation may change
     choosing: ClassVar[tuple[str, ...]] = ()  # those of them that matter only where the best of several draws acts
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # name of a preset -> hyperparameters that differ
+    removed: ClassVar[Mapping[str, Any]] = {}  # hyperparameters that earlier run folders have -> their only known value
 
     batch_size: eqx.AbstractVar[int]  # transitions that an update takes
 
@@ -144,6 +152,7 @@ class Algorithm(eqx.Module):
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the algorithm with these hyperparameters, as read from JSON; refuse names that it does not have."""
         names = [field.name for field in dataclasses.fields(cls)]
+        values = {name: v for name, v in values.items() if name not in cls.removed or v != cls.removed[name]}
         for name in values:
             if name not in names:
                 raise unknown_name(f"hyperparameter of {cls.__name__}", name, names)

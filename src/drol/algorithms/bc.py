@@ -2,7 +2,7 @@
 
     L_actor = -log N(a; mu(s), I)                                                      (actor_loss)
 
-It acts with the mean, clipped.
+It acts with the mean, clipped. Reference: the baseline of "Flow Q-Learning", https://arxiv.org/abs/2502.02538.
 """
 
 from typing import ClassVar
@@ -16,7 +16,7 @@ from drol.algorithms.base import SMALL, Algorithm, hyperparameter
 from drol.algorithms.parts import Trainable, clip, descend, gaussian_log_density, trainable
 from drol.networks.actors import GaussianActor
 from drol.networks.sampler import Sampler, mean_sampler
-from drol.types import Metrics, Spec, Transition
+from drol.transition import Metrics, Spec, Transition
 
 
 class State(eqx.Module):

@@ -6,7 +6,9 @@
     L_alpha = -log_alpha (D - target_divergence)                                       (multiplier_loss)
     L_Q     = mean_j (Q_j(s, a) - r - gamma m agg_j Qbar_j(s', pi(s')))^2              (parts.critic_loss)
 
-F is the flow of v by Euler steps, pi its refined sample, both clipped. Reference: DeFlow, released code.
+F is the flow of v by Euler steps, pi its refined sample, both clipped; m = 1 - terminal (`batch.continues`). Reference:
+"DeFlow: Decoupling Manifold Modeling and Value Maximization for Offline Policy Extraction",
+https://arxiv.org/abs/2601.10471, and its released code.
 """
 
 from dataclasses import replace
@@ -19,12 +21,14 @@ from jax import Array
 
 from drol.algorithms.base import SMALL, Algorithm, hyperparameter
 from drol.algorithms.parts import (
+    FlowDraws,
     Trainable,
     aggregate,
     best_action,
     clip,
     critic_loss,
     descend,
+    draw_flow,
     flow_action,
     flow_matching_loss,
     polyak,
@@ -34,7 +38,7 @@ from drol.algorithms.parts import (
 from drol.networks.actors import LatentActor, VectorField
 from drol.networks.critics import QEnsemble
 from drol.networks.sampler import CLIP, Call, Sampler, flow_sampler, network_of
-from drol.types import Metrics, Spec, Transition
+from drol.transition import Metrics, Spec, Transition
 
 
 class Policy(eqx.Module):
@@ -57,15 +61,6 @@ class State(eqx.Module):
     @property
     def policy(self) -> Policy:
         return Policy(self.flow.network, self.refinement.network, self.critic.network)
-
-
-class Draws(eqx.Module):
-    """All randomness of one update."""
-
-    flow_noise: Array  # x_0, [batch, action]
-    flow_time: Array  # t, [batch, 1]
-    noise: Array  # z, [batch, action]
-    next_noise: Array  # z', [batch, action]
 
 
 class DeFlow(Algorithm):
@@ -116,17 +111,10 @@ class DeFlow(Algorithm):
         networks = {**flow.networks, "refinement": network_of(policy.refinement)}
         return replace(flow, steps=(*flow.steps, Call("refinement", scale=1.0), CLIP), networks=networks)
 
-    def draw(self, batch: Transition, key: Array) -> Draws:
-        flow_key, time_key, noise_key, next_key = jax.random.split(key, 4)
-        shape = batch.action.shape
-        return Draws(
-            flow_noise=jax.random.normal(flow_key, shape),
-            flow_time=jax.random.uniform(time_key, (shape[0], 1)),
-            noise=jax.random.normal(noise_key, shape),
-            next_noise=jax.random.normal(next_key, shape),
-        )
+    def draw(self, batch: Transition, key: Array) -> FlowDraws:
+        return draw_flow(batch, key)
 
-    def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
+    def step(self, state: State, batch: Transition, draws: FlowDraws) -> tuple[State, Metrics]:
         """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
         flow_before, refinement_before = state.flow.network, state.refinement.network
         critic_before, log_alpha_before = state.critic.network, state.log_alpha.network

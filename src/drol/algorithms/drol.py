@@ -4,12 +4,13 @@
     L_actor = bc_weight |c_k* - a|^2 / d_a  -  q_weight min_j Q_j(s, c_k*) / E|min_j Q_j|         (actor_loss)
     L_Q     = mean_j (Q_j(s, a) - r - gamma m agg_j Qbar_j(s', clip f(s', z')))^2                 (parts.critic_loss)
 
+m = 1 - terminal (`batch.continues`).
 This is what the authors ran. drol_equation.py is the equation that the paper prints; docs/algorithms.md compares them.
 
-Reference: "Preserve Support, Not Correspondence: Dynamic Routing for Offline RL".
+Reference: "Preserve Support, Not Correspondence: Dynamic Routing for Offline Reinforcement Learning",
+https://arxiv.org/abs/2604.22229.
 """
 
-import functools
 from typing import ClassVar
 
 import equinox as eqx
@@ -32,16 +33,14 @@ from drol.algorithms.parts import (
 from drol.algorithms.routing import (
     Draws,
     candidate_diagnostics,
-    densest_actions,
     draw_for_update,
     draw_latents,
     nearest_latent,
 )
-from drol.errors import InputError
 from drol.networks.actors import LatentActor
 from drol.networks.critics import QEnsemble
 from drol.networks.sampler import Sampler, latent_sampler
-from drol.types import Metrics, Spec, Transition
+from drol.transition import Metrics, Spec, Transition
 
 
 class Policy(eqx.Module):
@@ -64,7 +63,7 @@ class State(eqx.Module):
 
 
 class DROL(Algorithm):
-    """A one-step policy that keeps the modes of the data: each action trains only its nearest candidate."""
+    """A one-step policy that can keep the modes of the data: each action trains only its nearest candidate."""
 
     bc_weight: float = hyperparameter(
         1.0, "weight of behaviour cloning against a normalised Q; the alpha of the paper's tables", minimum=0
@@ -76,15 +75,6 @@ class DROL(Algorithm):
     )
     actor_aggregation: str = hyperparameter(
         "min", "how the critics make one value in the actor loss", choices=("mean", "min")
-    )
-    target_candidates: int = hyperparameter(
-        1, "N, actions drawn in the Bellman target; the minimum of the target critics chooses", minimum=1, maximum=65536
-    )
-    best_of_aggregation: str = hyperparameter(
-        "mean", "how the critics make one value where the best of N draws acts", choices=("mean", "min")
-    )
-    densest: int = hyperparameter(
-        0, "of N draws, choose among this many that are nearest to the others; 0 for all", minimum=0, maximum=65536
     )
     normalise_q: bool = hyperparameter(True, "divide Q in the actor loss by its mean magnitude over the batch")
     q_weight: float = hyperparameter(1.0, "weight of Q in the actor loss", minimum=0)
@@ -98,11 +88,10 @@ class DROL(Algorithm):
         (), "widths of the hidden layers of the critics; as hidden_sizes if none are given", minimum=1, maximum=65536
     )
 
-    acting: ClassVar = ("best_of_aggregation", "densest")
-    choosing: ClassVar = acting
     presets: ClassVar = {
         "laptop": {**SMALL, "num_candidates": 64, "q_aggregation": "min", "bc_weight": 0.03, "discount": 0.995}
     }
+    removed: ClassVar = {"target_candidates": 1, "best_of_aggregation": "mean", "densest": 0}
 
     def init(self, key: Array, spec: Spec) -> State:
         actor_key, critic_key = jax.random.split(key)
@@ -116,17 +105,13 @@ class DROL(Algorithm):
     def act(self, policy: Policy, observation: Array, key: Array, best_of: int | None = None) -> Array:
         latent = draw_latents(key, (self.check_best_of(best_of), policy.actor.action_size))
         actions = clip(policy.actor.candidates(observation, latent))  # [best_of, action]
-        if self.densest > 0:
-            actions = densest_actions(actions, self.densest)
-        return best_action(policy.critic, observation, actions, how=self.best_of_aggregation)
+        return best_action(policy.critic, observation, actions)
 
     def sampler(self, policy: Policy) -> Sampler:
-        if self.densest > 0:
-            raise InputError(f"densest is {self.densest}; only a policy that acts with densest 0 can be exported")
-        return latent_sampler(policy.actor, policy.critic, "ball", self.best_of_aggregation)
+        return latent_sampler(policy.actor, policy.critic, "ball")
 
     def draw(self, batch: Transition, key: Array) -> Draws:
-        return draw_for_update(batch, self.num_candidates, key, self.target_candidates)
+        return draw_for_update(batch, self.num_candidates, key)
 
     def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
         """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
@@ -157,12 +142,7 @@ class DROL(Algorithm):
     def bellman_target(
         self, target_critic: QEnsemble, actor: LatentActor, batch: Transition, next_latent: Array
     ) -> Array:
-        if self.target_candidates == 1:
-            next_action = clip(actor(batch.next_observation, next_latent))
-        else:
-            candidates = clip(actor.candidates(batch.next_observation, next_latent))  # [batch, N, action]
-            choose = functools.partial(best_action, target_critic, how="min")
-            next_action = jax.vmap(choose)(batch.next_observation, candidates)
+        next_action = clip(actor(batch.next_observation, next_latent))
         next_q = aggregate(target_critic(batch.next_observation, next_action), self.q_aggregation)
         return batch.reward + self.discount * batch.continues * next_q  # [batch]
 

@@ -4,44 +4,30 @@
     L_actor = |c_k* - a|^2  -  alpha min_j Q_j(s, c_k*)                                           (actor_loss)
     L_Q     = mean_j (Q_j(s, a) - r - gamma m agg_j Qbar_j(s', f(s', z')))^2                      (parts.critic_loss)
 
+The order is that of Algorithm 1: first the actor descends (line 5), then the updated actor draws the action of the
+Bellman target (line 6), then the critics descend (line 7).
+
+m = 1 - terminal (`batch.continues`).
 It acts with `clip f(s, z)`. drol.py is what the authors ran; docs/algorithms.md compares the two.
 
-Reference: "Preserve Support, Not Correspondence: Dynamic Routing for Offline RL".
+Reference: "Preserve Support, Not Correspondence: Dynamic Routing for Offline Reinforcement Learning",
+https://arxiv.org/abs/2604.22229.
 """
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from drol.algorithms.base import SMALL, Algorithm, hyperparameter
-from drol.algorithms.parts import Trainable, aggregate, best_action, clip, critic_loss, descend, polyak, trainable
+from drol.algorithms.drol import Policy, State
+from drol.algorithms.parts import aggregate, best_action, clip, critic_loss, descend, polyak, trainable
 from drol.algorithms.routing import Draws, candidate_diagnostics, draw_for_update, draw_latents, nearest_latent
 from drol.networks.actors import LatentActor
 from drol.networks.critics import QEnsemble
 from drol.networks.sampler import Sampler, latent_sampler
-from drol.types import Metrics, Spec, Transition
-
-
-class Policy(eqx.Module):
-    """What `act` needs: the actor, and the critic that chooses when more than one action is drawn."""
-
-    actor: LatentActor
-    critic: QEnsemble
-
-
-class State(eqx.Module):
-    """Everything that learns."""
-
-    actor: Trainable[LatentActor]
-    critic: Trainable[QEnsemble]
-    target_critic: QEnsemble
-
-    @property
-    def policy(self) -> Policy:
-        return Policy(self.actor.network, self.critic.network)
+from drol.transition import Metrics, Spec, Transition
 
 
 class DROLEquation(Algorithm):
@@ -89,11 +75,11 @@ class DROLEquation(Algorithm):
         return draw_for_update(batch, self.num_candidates, key)
 
     def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
-        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
-        actor_before, critic_before = state.actor.network, state.critic.network
-        winner = self.route(actor_before, batch, draws.latent)
-        target = self.bellman_target(state.target_critic, actor_before, batch, draws.next_latent)
+        """Do one update with given draws; the Bellman target has the action of the actor that was just updated."""
+        critic_before = state.critic.network
+        winner = self.route(state.actor.network, batch, draws.latent)
         actor, actor_metrics = descend(state.actor, self.learning_rate, self.actor_loss, critic_before, batch, winner)
+        target = self.bellman_target(state.target_critic, actor.network, batch, draws.next_latent)
         critic, critic_metrics = descend(state.critic, self.learning_rate, critic_loss, batch, target)
         target_critic = polyak(critic_before, state.target_critic, self.target_rate)
         return State(actor, critic, target_critic), actor_metrics | critic_metrics

@@ -4,9 +4,10 @@
     L_V     = mean_j (V(s) - Qbar_j(s, a))^2                                                            (value_loss)
     L_Q     = mean_j (Q_j(s, a) - r - gamma m agg_j Qbar_j(s', F(s', z')))^2                     (parts.critic_loss)
 
-F is the flow of v by Euler steps, clipped. The paper that names this baseline does not say how V is had; a network
-fitted to the target critics at data actions is the choice of its only public form, `baseline="policy"` is AWAC's own,
-`V(s) = mean_j Q_j(s, F(s, z))`. Reference: the baseline of "Flow Q-Learning".
+F is the flow of v by Euler steps, clipped; m = 1 - terminal (`batch.continues`).
+The paper that names this baseline does not define V. Its only public form fits a network to the target critics at data
+actions; `baseline="policy"` is AWAC's own `V(s) = mean_j Q_j(s, F(s, z))`, without a value network.
+Reference: the baseline of "Flow Q-Learning", https://arxiv.org/abs/2502.02538.
 """
 
 from typing import ClassVar
@@ -18,11 +19,13 @@ from jax import Array
 
 from drol.algorithms.base import SMALL, Algorithm, hyperparameter
 from drol.algorithms.parts import (
+    FlowDraws,
     Trainable,
     aggregate,
     best_action,
     critic_loss,
     descend,
+    draw_flow,
     flow_action,
     flow_matching_error,
     polyak,
@@ -31,7 +34,7 @@ from drol.algorithms.parts import (
 from drol.networks.actors import VectorField
 from drol.networks.critics import QEnsemble, ValueFunction
 from drol.networks.sampler import Sampler, flow_sampler
-from drol.types import Metrics, Spec, Transition
+from drol.transition import Metrics, Spec, Transition
 
 
 class Policy(eqx.Module):
@@ -45,22 +48,13 @@ class State(eqx.Module):
     """Everything that learns."""
 
     flow: Trainable[VectorField]
-    value: Trainable[ValueFunction]
+    value: Trainable[ValueFunction] | None  # None where the critics are the baseline
     critic: Trainable[QEnsemble]
     target_critic: QEnsemble
 
     @property
     def policy(self) -> Policy:
         return Policy(self.flow.network, self.critic.network)
-
-
-class Draws(eqx.Module):
-    """All randomness of one update."""
-
-    flow_noise: Array  # x_0, [batch, action]
-    flow_time: Array  # t, [batch, 1]
-    noise: Array  # z of the policy action that AWAC's baseline values, [batch, action]
-    next_noise: Array  # z', [batch, action]
 
 
 class FAWAC(Algorithm):
@@ -95,9 +89,9 @@ class FAWAC(Algorithm):
         flow_key, value_key, critic_key = jax.random.split(key, 3)
         critic_sizes = self.critic_hidden_sizes or self.hidden_sizes
         critic = QEnsemble(critic_key, spec, critic_sizes)
-        value = ValueFunction(value_key, spec, critic_sizes)
         flow = VectorField(flow_key, spec, self.hidden_sizes)
-        return State(trainable(flow), trainable(value), trainable(critic), critic)
+        value = ValueFunction(value_key, spec, critic_sizes) if self.baseline == "network" else None
+        return State(trainable(flow), value and trainable(value), trainable(critic), critic)
 
     def update(self, state: State, batch: Transition, key: Array) -> tuple[State, Metrics]:
         return self.step(state, batch, self.draw(batch, key))
@@ -110,31 +104,27 @@ class FAWAC(Algorithm):
     def sampler(self, policy: Policy) -> Sampler:
         return flow_sampler(policy.flow, policy.critic, self.flow_steps)
 
-    def draw(self, batch: Transition, key: Array) -> Draws:
-        flow_key, time_key, noise_key, next_key = jax.random.split(key, 4)
-        shape = batch.action.shape
-        return Draws(
-            flow_noise=jax.random.normal(flow_key, shape),
-            flow_time=jax.random.uniform(time_key, (shape[0], 1)),
-            noise=jax.random.normal(noise_key, shape),
-            next_noise=jax.random.normal(next_key, shape),
-        )
+    def draw(self, batch: Transition, key: Array) -> FlowDraws:
+        return draw_flow(batch, key)
 
-    def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
+    def step(self, state: State, batch: Transition, draws: FlowDraws) -> tuple[State, Metrics]:
         """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
         flow_before, critic_before = state.flow.network, state.critic.network
         target = self.bellman_target(state.target_critic, flow_before, batch, draws.next_noise)
         weight = self.weight(state, batch, draws.noise)
-        value, value_metrics = descend(state.value, self.learning_rate, self.value_loss, state.target_critic, batch)
         flow, flow_metrics = descend(state.flow, self.learning_rate, self.actor_loss, batch, draws, weight)
         critic, critic_metrics = descend(state.critic, self.learning_rate, critic_loss, batch, target)
         target_critic = polyak(critic_before, state.target_critic, self.target_rate)
-        return State(flow, value, critic, target_critic), value_metrics | flow_metrics | critic_metrics
+        value, metrics = state.value, flow_metrics | critic_metrics
+        if value is not None:
+            value, value_metrics = descend(value, self.learning_rate, self.value_loss, state.target_critic, batch)
+            metrics |= value_metrics
+        return State(flow, value, critic, target_critic), metrics
 
     def weight(self, state: State, batch: Transition, noise: Array) -> Array:
         """Return how much each data action [batch] counts."""
         critic = state.critic.network
-        if self.baseline == "policy":
+        if state.value is None:
             policy_action = flow_action(state.flow.network, batch.observation, noise, self.flow_steps)
             value = critic(batch.observation, policy_action).mean(0)
         else:
@@ -142,7 +132,9 @@ class FAWAC(Algorithm):
         advantage = critic(batch.observation, batch.action).mean(0) - value
         return jnp.minimum(jnp.exp(self.alpha * advantage), self.largest_weight)
 
-    def actor_loss(self, flow: VectorField, batch: Transition, draws: Draws, weight: Array) -> tuple[Array, Metrics]:
+    def actor_loss(
+        self, flow: VectorField, batch: Transition, draws: FlowDraws, weight: Array
+    ) -> tuple[Array, Metrics]:
         error = flow_matching_error(flow, batch, draws.flow_noise, draws.flow_time).mean(-1)  # [batch]
         loss = (weight * error).mean()
         return loss, {"actor_loss": loss, "flow_loss": error.mean(), "weight": weight.mean()}

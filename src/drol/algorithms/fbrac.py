@@ -4,7 +4,8 @@
     L_actor = alpha L_flow  -  mean_j Q_j(s, F(s, z))                                  (actor_loss)
     L_Q     = mean_j (Q_j(s, a) - r - gamma m agg_j Qbar_j(s', F(s', z')))^2           (parts.critic_loss)
 
-F is the flow of v by Euler steps, clipped. Reference: the baseline of "Flow Q-Learning".
+F is the flow of v by Euler steps, clipped; m = 1 - terminal (`batch.continues`).
+Reference: the baseline of "Flow Q-Learning", https://arxiv.org/abs/2502.02538.
 """
 
 from typing import ClassVar
@@ -15,11 +16,13 @@ from jax import Array
 
 from drol.algorithms.base import SMALL, Algorithm, hyperparameter
 from drol.algorithms.parts import (
+    FlowDraws,
     Trainable,
     aggregate,
     best_action,
     critic_loss,
     descend,
+    draw_flow,
     flow_action,
     flow_matching_error,
     polyak,
@@ -29,7 +32,7 @@ from drol.algorithms.parts import (
 from drol.networks.actors import VectorField
 from drol.networks.critics import QEnsemble
 from drol.networks.sampler import Sampler, flow_sampler
-from drol.types import Metrics, Spec, Transition
+from drol.transition import Metrics, Spec, Transition
 
 
 class Policy(eqx.Module):
@@ -49,15 +52,6 @@ class State(eqx.Module):
     @property
     def policy(self) -> Policy:
         return Policy(self.flow.network, self.critic.network)
-
-
-class Draws(eqx.Module):
-    """All randomness of one update."""
-
-    flow_noise: Array  # x_0, [batch, action]
-    flow_time: Array  # t, [batch, 1]
-    noise: Array  # z, [batch, action]
-    next_noise: Array  # z', [batch, action]
 
 
 class FBRAC(Algorithm):
@@ -99,17 +93,10 @@ class FBRAC(Algorithm):
     def sampler(self, policy: Policy) -> Sampler:
         return flow_sampler(policy.flow, policy.critic, self.flow_steps)
 
-    def draw(self, batch: Transition, key: Array) -> Draws:
-        flow_key, time_key, noise_key, next_key = jax.random.split(key, 4)
-        shape = batch.action.shape
-        return Draws(
-            flow_noise=jax.random.normal(flow_key, shape),
-            flow_time=jax.random.uniform(time_key, (shape[0], 1)),
-            noise=jax.random.normal(noise_key, shape),
-            next_noise=jax.random.normal(next_key, shape),
-        )
+    def draw(self, batch: Transition, key: Array) -> FlowDraws:
+        return draw_flow(batch, key)
 
-    def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
+    def step(self, state: State, batch: Transition, draws: FlowDraws) -> tuple[State, Metrics]:
         """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
         flow_before, critic_before = state.flow.network, state.critic.network
         target = self.bellman_target(state.target_critic, flow_before, batch, draws.next_noise)
@@ -119,7 +106,7 @@ class FBRAC(Algorithm):
         return State(flow, critic, target_critic), flow_metrics | critic_metrics
 
     def actor_loss(
-        self, flow: VectorField, critic: QEnsemble, batch: Transition, draws: Draws
+        self, flow: VectorField, critic: QEnsemble, batch: Transition, draws: FlowDraws
     ) -> tuple[Array, Metrics]:
         """Return flow matching, and Q with a gradient through every Euler step and the clip."""
         flow_loss = flow_matching_error(flow, batch, draws.flow_noise, draws.flow_time).mean()

@@ -4,7 +4,8 @@
     L_actor = alpha |mu(s, z) - F(s, z)|^2 / d_a  -  mean_j Q_j(s, clip mu(s, z))      (actor_loss)
     L_Q     = mean_j (Q_j(s, a) - r - gamma m agg_j Qbar_j(s', clip mu(s', z')))^2     (parts.critic_loss)
 
-F is the flow of v by Euler steps. Reference: "Flow Q-Learning".
+F is the flow of v by Euler steps; m = 1 - terminal (`batch.continues`).
+Reference: "Flow Q-Learning", https://arxiv.org/abs/2502.02538.
 """
 
 from typing import ClassVar
@@ -16,12 +17,14 @@ from jax import Array
 
 from drol.algorithms.base import SMALL, Algorithm, hyperparameter
 from drol.algorithms.parts import (
+    FlowDraws,
     Trainable,
     aggregate,
     best_action,
     clip,
     critic_loss,
     descend,
+    draw_flow,
     flow_action,
     flow_matching_loss,
     polyak,
@@ -31,7 +34,7 @@ from drol.algorithms.parts import (
 from drol.networks.actors import LatentActor, VectorField
 from drol.networks.critics import QEnsemble
 from drol.networks.sampler import Sampler, latent_sampler
-from drol.types import Metrics, Spec, Transition
+from drol.transition import Metrics, Spec, Transition
 
 
 class Policy(eqx.Module):
@@ -52,15 +55,6 @@ class State(eqx.Module):
     @property
     def policy(self) -> Policy:
         return Policy(self.actor.network, self.critic.network)
-
-
-class Draws(eqx.Module):
-    """All randomness of one update."""
-
-    flow_noise: Array  # x_0, [batch, action]
-    flow_time: Array  # t, [batch, 1]
-    noise: Array  # z of student and teacher, [batch, action]
-    next_noise: Array  # z', [batch, action]
 
 
 class FQL(Algorithm):
@@ -103,17 +97,10 @@ class FQL(Algorithm):
     def sampler(self, policy: Policy) -> Sampler:
         return latent_sampler(policy.actor, policy.critic, "normal")
 
-    def draw(self, batch: Transition, key: Array) -> Draws:
-        flow_key, time_key, noise_key, next_key = jax.random.split(key, 4)
-        shape = batch.action.shape
-        return Draws(
-            flow_noise=jax.random.normal(flow_key, shape),
-            flow_time=jax.random.uniform(time_key, (shape[0], 1)),
-            noise=jax.random.normal(noise_key, shape),
-            next_noise=jax.random.normal(next_key, shape),
-        )
+    def draw(self, batch: Transition, key: Array) -> FlowDraws:
+        return draw_flow(batch, key)
 
-    def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
+    def step(self, state: State, batch: Transition, draws: FlowDraws) -> tuple[State, Metrics]:
         """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
         flow_before, actor_before, critic_before = state.flow.network, state.actor.network, state.critic.network
         teacher = flow_action(flow_before, batch.observation, draws.noise, self.flow_steps)

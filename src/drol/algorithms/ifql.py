@@ -4,7 +4,8 @@
     L_Q    = sum_j (Q_j(s, a) - r - gamma m V(s'))^2                                       (parts.summed_critic_loss)
     L_flow = |v(s, x_t, t) - (a - x_0)|^2 / d_a                                            (parts.flow_matching_loss)
 
-It acts with the one of N flow samples that `min_j Q_j` values most. Reference: the baseline of "Flow Q-Learning".
+m = 1 - terminal (`batch.continues`). It acts with the one of N flow samples that `min_j Q_j` values most.
+Reference: the baseline of "Flow Q-Learning", https://arxiv.org/abs/2502.02538.
 """
 
 from typing import ClassVar
@@ -28,7 +29,7 @@ from drol.algorithms.parts import (
 from drol.networks.actors import VectorField
 from drol.networks.critics import QEnsemble, ValueFunction
 from drol.networks.sampler import Sampler, flow_sampler
-from drol.types import Metrics, Spec, Transition
+from drol.transition import Metrics, Spec, Transition
 
 
 class Policy(eqx.Module):

@@ -4,7 +4,8 @@
     L_Q  = sum_j (Q_j(s, a) - r - gamma m V(s'))^2                                         (parts.summed_critic_loss)
     L_pi = -min(exp(alpha (min_j Q_j(s, a) - V(s))), 100) log N(a; mu(s), I)               (actor_loss)
 
-It acts with the mean, clipped. Reference: "Offline Reinforcement Learning with Implicit Q-Learning".
+m = 1 - terminal (`batch.continues`). It acts with the mean, clipped.
+Reference: "Offline Reinforcement Learning with Implicit Q-Learning", https://arxiv.org/abs/2110.06169.
 """
 
 from typing import ClassVar
@@ -28,7 +29,7 @@ from drol.algorithms.parts import (
 from drol.networks.actors import GaussianActor
 from drol.networks.critics import QEnsemble, ValueFunction
 from drol.networks.sampler import Sampler, mean_sampler
-from drol.types import Metrics, Spec, Transition
+from drol.transition import Metrics, Spec, Transition
 
 
 class State(eqx.Module):

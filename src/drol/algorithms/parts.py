@@ -11,7 +11,7 @@ from jax import Array
 
 from drol.networks.actors import VectorField
 from drol.networks.critics import QEnsemble, ValueFunction
-from drol.types import Metrics, Transition
+from drol.transition import Metrics, Transition
 
 Network = TypeVar("Network", bound=Any)
 
@@ -74,7 +74,12 @@ def clip(action: Array) -> Array:
 
 
 def aggregate(values: Array, how: str) -> Array:
-    """Return one value from those of an ensemble [ensemble, ...]: their mean or their minimum."""
+    """Return one value from those of an ensemble [ensemble, ...]: their mean, minimum, or lower bound.
+
+    The lower bound ("lcb") is the mean minus half a standard deviation.
+    """
+    if how == "lcb":
+        return values.mean(0) - 0.5 * values.std(0)
     return values.min(0) if how == "min" else values.mean(0)
 
 
@@ -109,6 +114,27 @@ def best_action(
     if len(actions) == 1:
         return actions[0]
     return actions[aggregate(critic(observation, actions, *conditions), how).argmax()]
+
+
+class FlowDraws(eqx.Module):
+    """All randomness of one update of a method with a flow policy."""
+
+    flow_noise: Array  # x_0 of flow matching, [batch, action]
+    flow_time: Array  # t of flow matching, [batch, 1]
+    noise: Array  # z of the policy's action, [batch, action]
+    next_noise: Array  # z' of the policy's next action, [batch, action]
+
+
+def draw_flow(batch: Transition, key: Array) -> FlowDraws:
+    """Draw the noises and times of one update."""
+    flow_key, time_key, noise_key, next_key = jax.random.split(key, 4)
+    shape = batch.action.shape
+    return FlowDraws(
+        flow_noise=jax.random.normal(flow_key, shape),
+        flow_time=jax.random.uniform(time_key, (shape[0], 1)),
+        noise=jax.random.normal(noise_key, shape),
+        next_noise=jax.random.normal(next_key, shape),
+    )
 
 
 def flow_action(field: VectorField, observation: Array, noise: Array, steps: int) -> Array:

@@ -4,10 +4,12 @@
     L_Q  = mean_j (Q_j(s, a) - r - gamma m (min_j Qbar_j(s', a') - critic_bc_weight |a' - a_next|^2))^2
     L_pi = -min_j Q_j(s, pi(s)) / E|q|  +  actor_bc_weight |pi(s) - a|^2,  pi = tanh mu       (actor_loss)
 
-The actor and both targets move only on even steps. In the released code one Adam covers actor and critics, so on the
-other steps the actor still moves by momentum; `skipped_actor="frozen"` holds it still, as the equations say.
+m = 1 - terminal (`batch.continues`). The actor and both targets move only on even steps. In the released code one Adam
+covers actor and critics, so on the other steps the actor still moves by momentum; `skipped_actor="frozen"` holds it
+still, as the equations say. The published numbers on OGBench are from `skipped_actor="momentum"` (the default) and
+`mask_next_action=False` (in the presets of the paper).
 
-Reference: "Revisiting the Minimalist Approach to Offline Reinforcement Learning".
+Reference: "Revisiting the Minimalist Approach to Offline Reinforcement Learning", https://arxiv.org/abs/2305.09836.
 """
 
 from typing import ClassVar
@@ -31,7 +33,7 @@ from drol.algorithms.parts import (
 from drol.networks.actors import GaussianActor
 from drol.networks.critics import QEnsemble
 from drol.networks.sampler import TANH, Sampler, mean_sampler
-from drol.types import Metrics, Spec, Transition
+from drol.transition import Metrics, Spec, Transition
 
 
 class Networks(eqx.Module):

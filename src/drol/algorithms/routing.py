@@ -13,14 +13,14 @@ import jax.numpy as jnp
 from jax import Array
 
 from drol.algorithms.parts import uniform_in_ball
-from drol.types import Metrics, Transition
+from drol.transition import Metrics, Transition
 
 
 class Draws(eqx.Module):
     """All randomness of one update."""
 
     latent: Array  # z, [batch, K, action]
-    next_latent: Array  # z', [batch, action], or [batch, N, action] where the target takes the best of N
+    next_latent: Array  # z', [batch, action]
 
 
 def draw_latents(key: Array, shape: tuple[int, ...]) -> Array:
@@ -28,14 +28,13 @@ def draw_latents(key: Array, shape: tuple[int, ...]) -> Array:
     return uniform_in_ball(key, shape, math.sqrt(shape[-1]))
 
 
-def draw_for_update(batch: Transition, num_candidates: int, key: Array, target_candidates: int = 1) -> Draws:
-    """Draw K latents for each state of a batch, and one or N for each next state."""
+def draw_for_update(batch: Transition, num_candidates: int, key: Array) -> Draws:
+    """Draw K latents for each state of a batch, and one for each next state."""
     latent_key, next_latent_key = jax.random.split(key)
     batch_size, action_size = batch.action.shape
-    several = (target_candidates,) if target_candidates > 1 else ()
     return Draws(
         latent=draw_latents(latent_key, (batch_size, num_candidates, action_size)),
-        next_latent=draw_latents(next_latent_key, (batch_size, *several, action_size)),
+        next_latent=draw_latents(next_latent_key, (batch_size, action_size)),
     )
 
 
@@ -44,14 +43,6 @@ def nearest_latent(candidates: Array, latent: Array, action: Array) -> Array:
     distance = jnp.square(candidates - action[:, None]).sum(-1)  # [batch, K]
     winner = distance.argmin(-1)  # the lowest index where several are nearest
     return jnp.take_along_axis(latent, winner[:, None, None], 1)[:, 0]
-
-
-def densest_actions(actions: Array, count: int) -> Array:
-    """Return those of several actions [N, action] that have the smallest mean squared distance to the others."""
-    if count >= len(actions):
-        return actions
-    distance = jnp.square(actions[:, None] - actions).sum((1, 2))  # to all; the mean over the others has this order
-    return actions[distance.argsort()[:count]]
 
 
 def candidate_diagnostics(candidates: Array, action: Array) -> Metrics:

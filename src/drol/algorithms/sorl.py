@@ -7,9 +7,12 @@
     L_actor = 10 L_FM + 10 L_SC - q_weight mean_j Q_j(s, sample(s, k); k) / E|q|
     L_Q     = mean_j (Q_j(s, a; k) - r - gamma m agg_j Qbar_j(s', sample(s', k); k))^2 (critic_loss)
 
-The released code takes a critic step, then an actor step, with one Adam and one gradient norm over all networks, and
-lets the Bellman target carry a gradient into the actor; `released_optimiser=False` gives each network its own and
-holds the target constant. Reference: SORL, released code.
+m = 1 - terminal (`batch.continues`). The published numbers are from the default, `released_optimiser=True`: a critic
+step, then an actor step, with one Adam and one gradient norm over all networks, and a Bellman target that carries a
+gradient into the actor. `released_optimiser=False` gives each network its own and holds the target constant.
+
+Reference: "Scaling Offline RL via Efficient and Expressive Shortcut Models", https://arxiv.org/abs/2505.22866, and its
+released code.
 """
 
 import math
@@ -38,7 +41,7 @@ from drol.algorithms.parts import (
 from drol.networks.actors import VectorField
 from drol.networks.critics import QEnsemble
 from drol.networks.sampler import Sampler, flow_sampler
-from drol.types import Metrics, Spec, Transition
+from drol.transition import Metrics, Spec, Transition
 
 STEPS = (1, 2, 4, 8)  # k, how many steps a sample may take
 SMALLEST_NOISE = 1e-5  # e, what is left of the noise at time 1

@@ -10,7 +10,7 @@ from drol.algorithms import Algorithm, find_algorithm, known_algorithms
 from drol.bounds import allowed_words
 from drol.cli.flags import Parser
 from drol.errors import InputError
-from drol.paper.presets import LAPTOP, PRESETS, FamilyRow, family_rows
+from drol.presets.settings import LAPTOP, PRESETS, FamilyRow, family_rows
 
 WIDTH = 120
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from drol.algorithms import find_algorithm, known_algorithms
+from drol.bench.measure import PARTS, bench
+from drol.bench.methods import CANDIDATES
 from drol.cli.flags import Parser, whole_number
 from drol.cli.jax_cache import keep_compiled_programs
 from drol.errors import InputError
-from drol.experiments.bench.bench import PARTS, bench
-from drol.experiments.bench.methods import CANDIDATES
-from drol.paper import published_times
 from drol.progress import Progress
+from drol.reproduction.published import times
 from drol.storage import write_whole
 from drol.tasks import DEFAULT_TASK
 
@@ -50,10 +50,10 @@ def run(arguments: list[str]) -> int:
     if parsed.json:
         write_whole(parsed.json, json.dumps(results, indent=2) + "\n")
     if parsed.figure:
-        from drol.experiments.bench.figure import bench_figure
-        from drol.experiments.report.style import save_figure
+        from drol.bench.bench_figure import bench_figure
+        from drol.reports.figure_style import save_figure
 
-        published = published_times.TRAINING_STEP, published_times.ACTION
+        published = times.TRAINING_STEP, times.ACTION
         save_figure(bench_figure(results, *published), parsed.figure)
     print(table(results))
     for path in (parsed.json, parsed.figure):

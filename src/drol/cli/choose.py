@@ -1,17 +1,26 @@
 """`drol choose`."""
 
+import argparse
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from drol.bounds import check_at_least
 from drol.cli.flags import Parser, whole_number
-from drol.experiments.choose import TRUST, choose
+from drol.cli.jax_cache import keep_compiled_programs
+from drol.errors import InputError
+from drol.results.choose import TRUST, Tried, choose, policies_to_try
+from drol.results.trials import Tally, Trials, append_result, plan_trials, read_result, read_results_file
 
 EPILOG = """examples:
   drol choose runs/a runs/b                  every saved policy of both, the best first
   drol choose runs/mine --last 3             only the last three checkpoints
-  drol evaluate runs/mine --offline --every-step; drol choose runs/mine        where there is no simulator
+  drol choose runs/* --trials 24             a plan of 24 real trials of the newest policy of each seed
+  drol choose runs/* --trials 24 --result runs/a=1/1 --result runs/b=0/1      with the results so far: which to try next
+  drol choose runs/* --trials 24 --ask --results trials.csv                   ask for results, and keep them in a file
 
-Episodes decide where there are any; else what `drol evaluate --offline` found."""
+Episodes in a simulator decide where there are any; else offline values, which are computed where they are missing.
+With --trials, they only order the first round: real trials decide."""
 
 
 def run(arguments: list[str]) -> int:
@@ -19,9 +28,27 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders of one task")
     parser.add_argument("--last", type=whole_number, metavar="N", help="only the last N saved steps of each run")
     parser.add_argument("--show", type=whole_number, default=10, metavar="N", help="lines to print (default: 10)")
+    trials = parser.add_argument_group("with real trials")
+    trials.add_argument("--trials", type=whole_number, metavar="N", help="plan N trials in all, by sequential halving")
+    trials.add_argument(
+        "--result", action="append", default=[], metavar="POLICY=S/T", help="S successes in T trials of a policy"
+    )
+    trials.add_argument("--results", type=Path, metavar="FILE", help="a CSV file: policy, successes, trials")
+    trials.add_argument("--ask", action="store_true", help="ask for each result, and add it to the file of --results")
     parsed = parser.parse(arguments)
     check_at_least("--show", parsed.show, 1)
-    choice = choose(parsed.runs, parsed.last)
+    if parsed.trials is not None:
+        return try_policies(parsed)
+    for name in ("result", "results", "ask"):
+        if getattr(parsed, name):
+            raise InputError(f"--{name} needs --trials; `drol choose --help` explains")
+    return rank_policies(parsed)
+
+
+def rank_policies(parsed: argparse.Namespace) -> int:
+    """Print the policies in the order of their scores or offline values."""
+    keep_compiled_programs()
+    choice = choose(parsed.runs, parsed.last, lambda words: print(f"drol: note: {words}", file=sys.stderr, flush=True))
     print(f"  {choice.evidence:>13s}  95% interval    episodes  outside data  policy")
     for each in choice.candidates[: parsed.show]:
         interval = "-" if each.interval is None else f"{each.interval[0]:.1f} to {each.interval[1]:.1f}"
@@ -33,8 +60,77 @@ def run(arguments: list[str]) -> int:
     if len(choice.candidates) > parsed.show:
         print(f"  and {len(choice.candidates) - parsed.show} more")
     print(f"ranked by {choice.evidence}: {TRUST[choice.evidence]}")
+    for words in choice.warnings[: parsed.show]:
+        print(f"warning: {words}")
     print(f"verdict: {choice.verdict}")
     best = choice.best
     drawn = f" --best-of {best.best_of}" if (best.best_of or 1) > 1 else ""
     print(f"to take the first: drol export {best.run} --step {best.step} --seed {best.seed}{drawn} --out bundle")
     return 0
+
+
+def try_policies(parsed: argparse.Namespace) -> int:
+    """Print the plan of trials with the results so far, and what to do next."""
+    policies = {each.name: each for each in policies_to_try(parsed.runs, parsed.last or 1)}
+    results = list(map(read_result, parsed.result))
+    if parsed.results is not None and (parsed.results.exists() or not parsed.ask):
+        results += read_results_file(parsed.results)
+    state = plan_trials(list(policies), parsed.trials, results)
+    print_plan(state, parsed.trials)
+    while parsed.ask and not state.finished:
+        name, count = next(iter(state.due.items()))
+        answer = ask(f"round {state.round + 1} of {len(state.rounds)}, {name}: successes in {count} trials? ", count)
+        if answer is None:
+            break
+        results.append((name, Tally(answer, count)))
+        if parsed.results is not None:
+            append_result(parsed.results, *results[-1])
+        state = plan_trials(list(policies), parsed.trials, results)
+    print_state(state, policies)
+    return 0
+
+
+def ask(question: str, most: int) -> int | None:
+    """Return the whole number that the user types, from 0 to `most`; None at the end of the input."""
+    while True:
+        try:
+            text = input(question).strip()
+        except EOFError:
+            print()
+            return None
+        if text.isdecimal() and int(text) <= most:
+            return int(text)
+        print(f"expected a whole number from 0 to {most}, got {text!r}")
+
+
+def print_plan(state: Trials, trials: int) -> None:
+    rounds = ", then the better ".join(f"{each.candidates} x {each.trials}" for each in state.rounds)
+    print(f"{trials} trials among {len(state.tallies)} policies: {rounds}")
+    if state.left_out:
+        print(f"left out, because {trials} trials are too few for them: {' '.join(state.left_out)}")
+
+
+def print_state(state: Trials, policies: Mapping[str, Tried]) -> None:
+    """Print the results so far, and the trials that are due or the policy to take."""
+    tried = [name for name in state.tallies if state.tallies[name].trials]
+    if tried:
+        print("  successes  95% interval  policy")
+    for name in sorted(tried, key=lambda name: (name not in state.left, -state.tallies[name].rate)):
+        tally = state.tallies[name]
+        interval = f"{100 * tally.interval.low:.0f} to {100 * tally.interval.high:.0f}%"
+        mark = " " if name in state.left else "-"
+        print(f"{mark} {f'{tally.successes} of {tally.trials}':>9s}  {interval:>12s}  {name}")
+    for name in state.left if not state.finished else (state.best,):
+        if policies[name].warning:
+            print(f"warning: {policies[name].warning}")
+    if not state.finished:
+        print(f"round {state.round + 1} of {len(state.rounds)}: try these, in an order drawn by chance if you can:")
+        for name, count in state.due.items():
+            print(f"  {count} x {name}")
+        example = next(iter(state.due))
+        print(f"then add the results to this command: --result {example}=SUCCESSES/{state.due[example]} ...")
+        return
+    print(f"verdict: {state.verdict}")
+    print("the best of several looks better than it is; a few further trials of it alone say how good it is")
+    best = policies[state.best]
+    print(f"to take it: drol export {best.run} --step {best.step} --seed {best.seed} --out bundle")

@@ -1,41 +1,68 @@
 """`drol compare`."""
 
 import importlib.util
+import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
 from drol.cli.flags import Parser, number
-from drol.cli.main import complain
+from drol.cli.jax_cache import keep_compiled_programs
 from drol.errors import InputError
-from drol.experiments.compare.compare import WORSE, compare
-from drol.experiments.compare.groups import AT
-from drol.experiments.compare.tables import print_comparison
-from drol.experiments.results.result import EVALUATIONS
+from drol.results.collect import find_runs
+from drol.results.compare import compare
+from drol.results.comparison_tables import print_comparison, print_offline
+from drol.results.difference import WORSE
+from drol.results.groups import AT
+from drol.results.offline_comparison import compare_offline, has_only_data
+from drol.results.result import EVALUATIONS
+from drol.runs.run import open_run
 
 EPILOG = """examples:
   drol compare runs/a runs/b                    two runs of one task; the first one is the baseline
   drol compare runs --baseline fql --out compare.html      all runs below a folder, and a page to look at
   drol compare runs results.csv --at last3      the mean of the last three evaluations, as in the FQL paper
+  drol compare runs --difference 10             and how many seeds would find a difference of 10
   drol compare runs --evaluation extra          what `drol evaluate` added, such as --best-of 16
   drol compare main.csv runs/new --fail-if-worse           for CI: exits with 1 if a group is worse
 
+Runs without a simulator are compared by held-out error, share outside the data and offline value, without a verdict.
 Runs are grouped by task, method and settings; the seeds of a group may be spread over several runs.
 docs/comparing.md says what each number means and which verdict is given when."""
 
 
 def run(arguments: list[str]) -> int:
     parsed = read_arguments(arguments)
-    comparison = compare(parsed.runs, parsed.baseline, parsed.margin, parsed.at, parsed.evaluation)
+    if all_have_only_data(parsed.runs):
+        return run_offline(parsed)
+    comparison = compare(parsed.runs, parsed.baseline, parsed.margin, parsed.at, parsed.evaluation, parsed.difference)
     print(print_comparison(comparison))
     if parsed.out:
-        from drol.experiments.compare.page import write_page
+        from drol.reports.comparison_page import write_page
 
         write_page(comparison, parsed.out)
         print(f"\nwrote {parsed.out}")
-    for line in comparison.skipped:
-        complain(f"left out {line}", 1)
     worse = parsed.fail_if_worse and any(each.verdict == WORSE for each in comparison.differences)
     return 1 if worse or comparison.skipped else 0
+
+
+def all_have_only_data(paths: Sequence[Path]) -> bool:
+    """Return whether the paths are folders with runs, none of which was evaluated in a simulator."""
+    try:
+        return all(has_only_data(open_run(folder)) for path in paths for folder in find_runs(path))
+    except InputError:  # a results file, or a folder that cannot be read, which the comparison of scores reports
+        return False
+
+
+def run_offline(parsed: Namespace) -> int:
+    """Compare runs without a simulator."""
+    for name in ("out", "baseline", "fail_if_worse", "difference"):
+        if getattr(parsed, name):
+            flag = f"--{name.replace('_', '-')}"
+            raise InputError(f"{flag} compares scores, and these runs have no simulator; leave it out")
+    keep_compiled_programs()
+    print(print_offline(compare_offline(parsed.runs, lambda words: print(f"drol: note: {words}", file=sys.stderr))))
+    return 0
 
 
 def read_arguments(arguments: list[str]) -> Namespace:
@@ -47,6 +74,9 @@ def read_arguments(arguments: list[str]) -> Namespace:
     parser.add_argument("--baseline", metavar="NAME", help="the group to compare with (default: the first)")
     parser.add_argument(
         "--margin", type=number, default=5.0, metavar="X", help="the difference that does not matter (default: 5)"
+    )
+    parser.add_argument(
+        "--difference", type=number, metavar="X", help="say how many seeds would find a true difference of X"
     )
     parser.add_argument("--at", choices=AT, default="last", help="which evaluations count (default: last)")
     parser.add_argument(

@@ -5,9 +5,9 @@ from pathlib import Path
 from drol.cli.flags import Parser, whole_number
 from drol.cli.jax_cache import keep_compiled_programs
 from drol.cli.train import conclude
-from drol.evaluation.runs import evaluate
-from drol.pages.report import report
-from drol.paper.presets import settings
+from drol.evaluation.evaluate_run import evaluate
+from drol.presets.settings import settings
+from drol.reports.report import report
 from drol.runs.run import Run
 from drol.training.train import train
 

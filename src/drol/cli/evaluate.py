@@ -8,19 +8,18 @@ from drol.algorithms import known_algorithms
 from drol.cli.flags import Parser, add_fields, given, number, whole_number
 from drol.cli.jax_cache import keep_compiled_programs
 from drol.cli.main import complain
-from drol.cli.pages.report import tell_damage
-from drol.errors import InputError
+from drol.errors import DAMAGE_SET_ASIDE, InputError
 from drol.evaluation.episodes import EnvironmentFailed
-from drol.evaluation.offline import UPDATES
-from drol.evaluation.runs import evaluate, evaluate_offline
+from drol.evaluation.evaluate_run import evaluate, evaluate_offline
+from drol.evaluation.offline import DISCOUNT, UPDATES
 from drol.progress import Progress
-from drol.runs.rows import OfflineRow
+from drol.runs.records import OfflineRow
 from drol.runs.run import Run, open_run
 
 EPILOG = """examples:
   drol evaluate runs/demo                      the last policy, one pass for each action
   drol evaluate runs/demo --best-of 16         the critic chooses among 16 actions
-  drol evaluate runs/mine --best-of 32 --best-of-aggregation min --densest 8       as DROL's released options
+  drol evaluate runs/sorl --act-steps 2        SORL with two steps for each action
   drol evaluate runs/demo --step 10000 --episodes 200
   drol evaluate runs/demo --video 3            the first three episodes of each seed as animations
   drol evaluate runs/demo --offline            what the data alone says of the last policy
@@ -40,6 +39,7 @@ COLUMNS = (
     ("of 16", "routed_bc_loss", ".3f"),
     ("distance/data", "support_ratio", ".2f"),
     ("outside", "outside_support", ".1%"),
+    ("draw/data", "draw_ratio", ".2f"),
     ("value", "value", ".2f"),
     ("from", "value_low", ".2f"),
     ("to", "value_high", ".2f"),
@@ -80,7 +80,7 @@ def make_parser() -> Parser:
     offline.add_argument(
         "--updates", type=whole_number, metavar="N", help=f"updates of fitted-Q evaluation (default: {UPDATES})"
     )
-    offline.add_argument("--discount", type=number, metavar="X", help="discount of values (default: that of the run)")
+    offline.add_argument("--discount", type=number, metavar="X", help=f"discount of values (default: {DISCOUNT:g})")
     return parser
 
 
@@ -105,7 +105,7 @@ def run(arguments: list[str]) -> int:
         judge_by_data(parsed, opened) if parsed.offline else play(parsed, opened)
     except EnvironmentFailed as error:
         return complain(error, 1)
-    return tell_damage(opened)
+    return DAMAGE_SET_ASIDE if opened.damaged else 0
 
 
 def play(parsed: argparse.Namespace, opened: Run) -> None:
@@ -141,6 +141,7 @@ def judge_by_data(parsed: argparse.Namespace, opened: Run) -> None:
         print("  ".join(cell.rjust(width) for cell, width in zip(cells, WIDTHS, strict=True)), flush=True)
 
     updates = UPDATES if parsed.updates is None else parsed.updates
-    options = (parsed.step, bool(parsed.every_step), parsed.best_of, updates, parsed.discount)
+    discount = DISCOUNT if parsed.discount is None else parsed.discount
+    options = (parsed.step, bool(parsed.every_step), parsed.best_of, updates, discount)
     evaluate_offline(opened, *options, on_row=show)
     print(f"written to {opened.directory.offline_file}")

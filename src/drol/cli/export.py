@@ -40,4 +40,6 @@ def run(arguments: list[str]) -> int:
     for name, difference in exported.differences.items():
         print(f"{name:10s} acts as the trained policy to {difference:.1e} (allowed: {LARGEST_DIFFERENCE:.0e})")
     print(f"wrote {parsed.out}")
+    if exported.warning:
+        print(f"warning: {exported.warning}")
     return 0

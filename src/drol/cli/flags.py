@@ -2,15 +2,14 @@
 
 import argparse
 import dataclasses
-import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from drol.cli import IMPORTED
-from drol.errors import InputError
-from drol.queue import EXECUTORS, OPTIONS, RETRIES, make_executor
-from drol.queue.jobs import Executor
+from drol.errors import InputError, similar_name
+from drol.jobs import EXECUTORS, OPTIONS, RETRIES, make_executor
+from drol.jobs.job import Executor
 
 
 class Parser(argparse.ArgumentParser):
@@ -29,7 +28,13 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message} (`{self.prog} --help` explains)")
 
-    def parse(self, arguments: list[str]) -> argparse.Namespace:
+    def parse(self, arguments: list[str], elsewhere: Mapping[str, Sequence[str]] | None = None) -> argparse.Namespace:
+        """Parse a command line.
+
+        Args:
+            arguments: The words after the command.
+            elsewhere: Flags of other algorithms, with the names of these algorithms.
+        """
         for argument in arguments:
             if "\0" in argument:
                 self.error(f"{argument!r} has a NUL byte, which no name of a file can have")
@@ -38,8 +43,11 @@ class Parser(argparse.ArgumentParser):
         parsed, unknown = self.parse_known_args(arguments)
         for flag in unknown:
             known = [option for action in self._actions for option in action.option_strings]
-            nearest = difflib.get_close_matches(flag.split("=")[0], known, 1)
-            self.error(f"unknown argument {flag!r}" + (f"; did you mean {nearest[0]}?" if nearest else ""))
+            name = flag.split("=")[0]
+            if owners := (elsewhere or {}).get(name):
+                self.error(f"{name} is a hyperparameter of {', '.join(owners)}; add --algorithm with one of them")
+            similar = similar_name(name, known)
+            self.error(f"unknown argument {flag!r}" + (f"; did you mean {similar}?" if similar else ""))
         return parsed
 
 
@@ -47,7 +55,14 @@ def whole_number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+        pass
+    try:
+        value = float(text)  # 1e6
+    except ValueError:
+        value = 0.5
+    if not value.is_integer():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(value)
 
 
 def number(text: str) -> float:

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import logging
 import os
 import signal
 import sys
@@ -17,47 +18,61 @@ from drol.storage import describe_fault
 
 Commands = Mapping[str, tuple[str, str]]  # name -> the module whose `run` it is, what it does
 
-COMMANDS: Commands = {
-    "demo": ("drol.cli.demo", "train DROL in a maze for a few minutes and make a report to look at"),
-    "train": ("drol.cli.train", "train an algorithm on a task; the same command again goes on where it stopped"),
-    "evaluate": ("drol.cli.evaluate", "run episodes with the policy of a run, or judge it by data alone"),
-    "report": ("drol.cli.pages.report", "a page of one run or several: curves, comparison, what policies do"),
-    "watch": ("drol.cli.pages.watch", "the same page while runs and sweeps train, in a browser"),
-    "choose": ("drol.cli.choose", "rank checkpoints, seeds and runs, and say how far that may be trusted"),
-    "export": ("drol.cli.export", "write a trained policy as files that a robot runs without jax"),
-    "serve": ("drol.cli.serve", "answer HTTP requests with the actions of an exported policy"),
-    "algorithms": ("drol.cli.algorithms", "list the algorithms; show one with its settings for each task"),
-    "bench": ("drol.cli.bench", "how fast every method is on this machine, and against other code"),
-    "sweep": ("drol.cli.sweep", "many runs from one file: grids, draws, successive halving; done, watched, compared"),
-    "compare": ("drol.cli.compare", "runs against each other: curves, means, intervals, better or worse"),
-    "results": ("drol.cli.results", "results of runs in one file: export, merge, check"),
-    "paper": ("drol.cli.paper", "the paper's tables, figures and propositions, computed"),
-    "data": ("drol.cli.data", "list, show, download, collect, import and check datasets"),
-    "doctor": ("drol.cli.doctor", "what is wrong with this installation or machine, and what to do"),
+GROUPS: Mapping[str, Commands] = {
+    "train": {
+        "demo": ("drol.cli.demo", "train DROL in a maze for a few minutes and write a report"),
+        "train": ("drol.cli.train", "train an algorithm on a task; the same command resumes a stopped run"),
+        "sweep": ("drol.cli.sweep", "train many runs from one file: grids, random search, successive halving"),
+        "execute": ("drol.cli.execute", "execute one run from the file that a sweep or `drol paper run` wrote"),
+        "algorithms": ("drol.cli.algorithms", "list the algorithms; show one with its settings for each task"),
+    },
+    "evaluate": {
+        "evaluate": ("drol.cli.evaluate", "evaluate a run's policy in its simulator or on held-out data"),
+        "report": ("drol.cli.report", "write a page about one or several runs: curves, comparison, actions"),
+        "watch": ("drol.cli.watch", "show runs and sweeps in a browser while they train"),
+        "compare": ("drol.cli.compare", "compare runs: curves, means, intervals, verdicts"),
+        "choose": ("drol.cli.choose", "rank checkpoints, seeds and runs, with the evidence for the choice"),
+        "results": ("drol.cli.results", "export, merge and check the results of runs in one file"),
+    },
+    "data": {
+        "data": ("drol.cli.data", "list, show, download, collect, import and check datasets"),
+    },
+    "deploy": {
+        "export": ("drol.cli.export", "write a trained policy as files that run without jax"),
+        "serve": ("drol.cli.serve", "answer HTTP requests with the actions of an exported policy"),
+    },
+    "reproduce": {
+        "paper": ("drol.cli.paper", "compute the paper's tables, figures and propositions"),
+        "bench": ("drol.cli.bench", "time every method on this machine, and other code beside it"),
+        "doctor": ("drol.cli.doctor", "check the installation and this machine"),
+    },
 }
+COMMANDS: Commands = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 
-def list_commands(commands: Commands) -> str:
-    """Return a line for each command, for a help text."""
-    width = max(map(len, commands))
-    return "\n".join(f"  {name:{width}s}  {text}" for name, (_, text) in commands.items())
+NEW_LINE, BLANK_LINE, WIDTH = "\n", "\n\n", max(map(len, COMMANDS))
+
+
+def list_commands(commands: Commands, width: int = 0) -> str:
+    """Return a line for each command, for a help text; names are padded to `width` or to the longest."""
+    width = width or max(map(len, commands))
+    return NEW_LINE.join(f"  {name:{width}s}  {text}" for name, (_, text) in commands.items())
 
 
 HELP = f"""usage: drol <command> [options]
 
 {drol.__doc__}
 
-commands:
-{list_commands(COMMANDS)}
+{BLANK_LINE.join(f"{group}:{NEW_LINE}{list_commands(commands, WIDTH)}" for group, commands in GROUPS.items())}
 
 first steps:
-  drol demo                                train in a maze, look at what was learned
+  drol demo                                train in a maze and open the report
   drol train --preset laptop --seeds 0 1   small networks, two seeds at once
   drol train --help                        every hyperparameter, with the paper's symbols
   drol algorithms show fql                 equations, hyperparameters, settings for each task
   drol evaluate runs/... --best-of 16      let the critic choose among 16 actions
 
---import MODULE, with any command, first imports a module of yours that registers algorithms or tasks.
+Every command takes --import MODULE: it imports a module of yours that registers algorithms or tasks.
 """
 
 
@@ -67,13 +82,43 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments == ["--version"]:
         print(f"drol {drol.__version__}")
         return 0
-    with noted_signals() as noted:
+    with printed_messages(), noted_signals() as noted:
         try:
             return dispatch(COMMANDS, import_modules(arguments), "drol", HELP)
         except BaseException as error:
             if noted:  # whatever a library made of it
                 return complain("interrupted", 128 + noted[0])
             return answer(error)
+
+
+class LineHandler(logging.Handler):
+    """Print each message on one line of stderr, a warning only once; a bar of `drol.progress` stays below it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.warnings: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = plain(record.getMessage())
+        if record.levelno < logging.WARNING:
+            print(text, file=sys.stderr)
+        elif text not in self.warnings:
+            self.warnings.add(text)
+            print(f"drol: warning: {text}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def printed_messages() -> Iterator[None]:
+    """Print what drol logs while a command runs."""
+    logger, handler = logging.getLogger("drol"), LineHandler()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 def answer(error: BaseException) -> int:

@@ -1,7 +1,7 @@
 """`drol serve`."""
 
 from drol_runtime import InputError as RuntimeInputError
-from drol_runtime.serve import TOKEN_VARIABLE, serve
+from drol_runtime.serve import PORT, TOKEN_VARIABLE, serve
 
 from drol.cli.flags import Parser, whole_number
 from drol.errors import InputError
@@ -18,7 +18,7 @@ def run(arguments: list[str]) -> int:
     parser = Parser("serve", "Answer HTTP requests with the actions of an exported policy.", EPILOG)
     parser.add_argument("bundle", help="the folder that `drol export` wrote")
     parser.add_argument("--host", default="127.0.0.1", help="address to serve at (default: this machine only)")
-    parser.add_argument("--port", type=whole_number, default=8765, help="0 for any that is free (default: 8765)")
+    parser.add_argument("--port", type=whole_number, default=PORT, help=f"0 for any free port (default: {PORT})")
     parser.add_argument("--clamp", action="store_true", help="bring observations into the range of the data")
     parsed = parser.parse(arguments)
     try:

@@ -1,6 +1,6 @@
-"""Transitions for updates: what every dataset offers, and the dataset whose arrays are on the device."""
+"""The interface of every dataset (`Transitions`), and the dataset whose arrays are on the device (`Dataset`)."""
 
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import equinox as eqx
 import jax
@@ -9,14 +9,14 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from drol.data.files.episodes import assemble
-from drol.data.files.options import ReadingOptions
+from drol.data.episodes_to_rows import assemble
 from drol.data.images import check_images, check_standardisable, is_image, random_crop, rows_before, stack
+from drol.data.import_options import ReadingOptions
 from drol.data.moments import observation_moments
-from drol.data.rows import ROW_ARRAYS, Arrays, Fingerprint, check_rows, finish_rows
 from drol.data.standardisation import Standardisation
+from drol.data.trajectory_rows import ROW_ARRAYS, Fingerprint, check_rows, finish_rows
 from drol.errors import InputError
-from drol.types import Spec, Transition
+from drol.transition import Spec, Transition
 
 
 class Transitions(Protocol):
@@ -39,7 +39,7 @@ class Transitions(Protocol):
 
     @property
     def on_device(self) -> "Dataset | None":
-        """The arrays, where compiled code can index them; None if batches must be streamed."""
+        """The dataset itself if compiled code can index its arrays; None if batches must be streamed."""
         ...
 
     def sample(self, key: Array, batch_size: int) -> Transition:
@@ -47,27 +47,30 @@ class Transitions(Protocol):
         ...
 
     def take(self, index: Array) -> Transition:
-        """Return the transitions with these numbers."""
+        """Return the transitions at these indices."""
         ...
 
     def standardised(self, standardisation: Standardisation) -> "Transitions":
-        """Return the same transitions with standardised observations; images are refused."""
+        """Return the same transitions with standardised observations; raise `InputError` for images."""
         ...
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and deviation of the observations; images are refused."""
+        """Return the mean and standard deviation of the observations; raise `InputError` for images."""
         ...
 
     def fingerprint(self) -> str:
-        """Return a hash that equal data share, however they are stored."""
+        """Return a hash of the data; it does not depend on how the data are stored."""
         ...
 
     def leading(self, rows: int) -> "Dataset":
-        """Return the first whole trajectories, of at most so many rows together but at least one, in memory."""
+        """Return the leading complete trajectories in memory, up to `rows` rows but at least one trajectory.
+
+        A dataset that is already in memory returns itself.
+        """
         ...
 
     def some(self, count: int) -> "Dataset":
-        """Return so many transitions from all over the data, in memory; data in memory return all."""
+        """Return an in-memory subsample of `count` transitions; a dataset that is already in memory returns itself."""
         ...
 
 
@@ -75,17 +78,17 @@ class Dataset(eqx.Module):
     """N transitions in memory, laid out as rows of trajectories: the next observation of a row is the row after it.
 
     A trajectory of T transitions is T + 1 rows; its last row only holds the final observation. So each observation is
-    stored once. Images stay bytes, and an observation of several frames is put together when it is drawn.
+    stored once. Images are stored as bytes. The frames of an observation are stacked when it is sampled.
     """
 
-    observation: Array  # [rows, *observation], of images a single frame
-    action: Array  # [rows, action]; on last rows that of the next trajectory
+    observation: Array  # [rows, *observation]; for images, a single frame in each row
+    action: Array  # [rows, action]; a last row holds the first action of the next trajectory
     reward: Array  # [rows]
     continues: Array  # [rows], 0 where the task ended
     last: Array  # [rows] bool, true on the last row of each trajectory
     start: Array  # [N], the row of each transition
-    frame_stack: int = eqx.field(static=True, default=1)  # rows that make one observation, along its last axis
-    crop_probability: float = eqx.field(static=True, default=0.0)  # that `sample` shifts the images of a batch
+    frame_stack: int = eqx.field(static=True, default=1)  # rows stacked along the last axis of an observation
+    crop_probability: float = eqx.field(static=True, default=0.0)  # with which `sample` crops the images of a batch
 
     @classmethod
     def from_rows(
@@ -97,6 +100,7 @@ class Dataset(eqx.Module):
         last: np.ndarray,
         frame_stack: int = 1,
         crop_probability: float = 0.0,
+        overwrite: bool = False,
     ) -> Self:
         """Return a dataset of trajectories laid end to end, T + 1 rows for T transitions.
 
@@ -105,38 +109,18 @@ class Dataset(eqx.Module):
             action: Actions in [-1, 1], [rows, action size].
             reward: Rewards [rows].
             continues: 0 where the task ended with the transition, else 1, [rows].
-            last: Whether a row is the last of its trajectory, [rows]; there all but the observation is ignored.
-            frame_stack: Images that make one observation.
+            last: Whether a row is the last of its trajectory, [rows]. Of a last row, only the observation is used.
+            frame_stack: The number of images in one observation.
             crop_probability: The probability with which `sample` crops the images of a batch.
+            overwrite: Whether to use the memory of the arrays instead of copying them; the caller must not use them
+                afterwards.
         """
-        rows = {"observation": observation, "action": action, "reward": reward, "continues": continues, "last": last}
-        return cls._finish(rows, frame_stack, crop_probability, overwrite=False)
-
-    @classmethod
-    def take_over(
-        cls,
-        observation: np.ndarray,
-        action: np.ndarray,
-        reward: np.ndarray,
-        continues: np.ndarray,
-        last: np.ndarray,
-        frame_stack: int = 1,
-        crop_probability: float = 0.0,
-    ) -> Self:
-        """Return the dataset that `from_rows` gives, without a second copy of arrays that nobody else needs.
-
-        The actions are finished in place, so the caller must not use them afterwards.
-        """
-        rows = {"observation": observation, "action": action, "reward": reward, "continues": continues, "last": last}
-        return cls._finish(rows, frame_stack, crop_probability, overwrite=True)
-
-    @classmethod
-    def _finish(cls, rows: Arrays, frame_stack: int, crop_probability: float, overwrite: bool) -> Self:
-        check_images(rows["observation"], frame_stack, crop_probability)
-        rows["last"] = np.asarray(rows["last"], bool)
+        check_images(observation, frame_stack, crop_probability)
+        rows = {"observation": observation, "action": action, "reward": reward, "continues": continues}
+        rows["last"] = np.asarray(last, bool)
         check_rows(rows)
         rows = finish_rows(rows, overwrite)
-        # With the type named, jax on a CPU takes over an aligned array without a copy.
+        # With an explicit dtype, jax on a CPU uses an aligned array without copying it.
         return cls(
             observation=jnp.asarray(rows["observation"], jnp.uint8 if is_image(rows["observation"]) else jnp.float32),
             action=jnp.asarray(rows["action"], jnp.float32),
@@ -160,23 +144,23 @@ class Dataset(eqx.Module):
         next_observation: ArrayLike | None = None,
         ends: str | None = None,
     ) -> Self:
-        """Return a dataset of flat arrays that have a row for each step, in order.
+        """Return a dataset made from flat arrays with one row for each step, in order.
 
-        Ends of episodes are understood as `drol data import` understands them: after a true end nothing follows; a cut
-        (a time limit, the end of the data) only stops the recording. Without `next_observation` the step at a cut is
-        no transition of its own, since what followed it is not known.
+        The ends of episodes are interpreted as by `drol data import`: a true end ends the task; a cut (a time limit or
+        the end of the data) only ends the recording. Without `next_observation`, the step at a cut is not a
+        transition, since its next observation is unknown.
 
         Args:
-            observation: What was seen before each action: [steps, size], or images of bytes
+            observation: The observation before each action: [steps, size], or images of bytes
                 [steps, height, width, channels].
-            action: What was done, in [-1, 1]: [steps, action size].
-            reward: What each action earned: [steps].
-            terminal: True at steps with which the task ended: [steps].
+            action: The actions, in [-1, 1]: [steps, action size].
+            reward: The reward of each action: [steps].
+            terminal: True at the steps that ended the task: [steps].
             timeout: True at steps after which a time limit cut the episode: [steps].
             episode: The number of the episode of each step: [steps].
-            next_observation: What was seen after each action, like `observation`.
-            ends: Where the marks leave it open: "terminal" or "timeout" if all ends are alike, or "flags" if terminals
-                are true ends and all other ends are cuts.
+            next_observation: The observation after each action, like `observation`.
+            ends: The type of the ends, if the flags leave it ambiguous: "terminal" or "timeout" if all ends are of
+                that type, or "flags" if terminals are true ends and all other ends are cuts.
 
         Returns:
             The transitions, checked and on the device.
@@ -207,8 +191,8 @@ class Dataset(eqx.Module):
                     arrays[name] = np.asarray(values)
             except ValueError as error:
                 raise InputError(f"{name} has steps of different shapes ({error}); all must be alike") from error
-        rows, _ = assemble(arrays, ReadingOptions(ends=ends))
-        return cls.take_over(rows["observation"], rows["action"], rows["reward"], rows["continues"], rows["last"])
+        rows: dict[str, Any] = assemble(arrays, ReadingOptions(ends=ends))[0]
+        return cls.from_rows(**rows, overwrite=True)
 
     @property
     def size(self) -> int:
@@ -228,7 +212,7 @@ class Dataset(eqx.Module):
         return self
 
     def sample(self, key: Array, batch_size: int) -> Transition:
-        """Return transitions drawn uniformly, with replacement; their images are cropped with `crop_probability`."""
+        """Return transitions drawn uniformly, with replacement; crop their images with `crop_probability`."""
         if self.crop_probability == 0:
             return self.take(jax.random.randint(key, (batch_size,), 0, self.size))
         index_key, crop_key = jax.random.split(key)
@@ -236,7 +220,7 @@ class Dataset(eqx.Module):
         return random_crop(crop_key, batch, self.crop_probability)
 
     def take(self, index: Array) -> Transition:
-        """Return the transitions with these numbers; their images are not cropped."""
+        """Return the transitions at these indices, without cropping their images."""
         row = self.start[index]
         # An observation and the next one share all frames but one, so both are read together.
         frames = self.observation[rows_before(self.last, row + 1, self.frame_stack + 1)]  # [batch, frames + 1, ...]
@@ -251,17 +235,17 @@ class Dataset(eqx.Module):
         )
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and deviation of all rows of observations; images are refused."""
+        """Return the mean and standard deviation of all rows of observations; raise `InputError` for images."""
         check_standardisable(self.observation)
         return observation_moments(self.observation)
 
     def standardised(self, standardisation: Standardisation) -> Self:
-        """Return the same transitions with standardised observations; images are refused."""
+        """Return the same transitions with standardised observations; raise `InputError` for images."""
         check_standardisable(self.observation)
         return eqx.tree_at(lambda data: data.observation, self, standardisation(self.observation))
 
     def fingerprint(self) -> str:
-        """Return a hash of every value and of how images are drawn."""
+        """Return a hash of every value, of the frame stack and of the crop probability."""
         fingerprint = Fingerprint()
         for name in ROW_ARRAYS:
             array = np.ascontiguousarray(getattr(self, name))

@@ -1,4 +1,4 @@
-"""What the numbers of an observation or an action are called, in their order, with units and frames of reference."""
+"""Names, units and frames of reference of the numbers in an observation or an action."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from drol.decoding import convert
 from drol.errors import InputError
 
-LARGEST = 4096  # numbers that are named one by one; longer vectors have no names
+LARGEST = 4096  # the longest vector whose numbers have names
 LONGEST_TEXT = 200
 
 Observation = ArrayLike | Mapping[str, Any]  # numbers in their order, or by their names
@@ -17,12 +18,13 @@ Observation = ArrayLike | Mapping[str, Any]  # numbers in their order, or by the
 
 @dataclass(frozen=True)
 class Dimensions:
-    """The name of each number of an observation or an action, in the order in which a policy takes or gives them.
+    """The name of each number of an observation or an action, in the order that the policy uses.
 
     Attributes:
-        names: A name for each number, all different.
-        units: A unit for each, such as "rad" or "m/s"; none at all, or "" where it is not known.
-        frames: The frame of reference of each, such as "base" or "world"; likewise.
+        names: A unique name for each number.
+        units: A unit for each number, such as "rad" or "m/s", or "" where it is unknown. May be empty.
+        frames: The frame of reference of each number, such as "base" or "world", or "" where it is unknown. May be
+            empty.
 
     Example:
         >>> import drol
@@ -52,25 +54,21 @@ class Dimensions:
         return {what: list(texts) for what, texts in asdict(self).items()}
 
     @classmethod
-    def from_dict(cls, content: Any, size: int) -> "Dimensions | None":
-        """Return what `to_dict` gave for `size` numbers, None for None; raise `InputError` for anything else."""
-        if content is None:
-            return None
-        entries = {"names", "units", "frames"}
-        if not isinstance(content, dict) or content.keys() != entries or not all(map(is_list, content.values())):
-            raise InputError(f"names of numbers are {str(content)[:80]}; they must be lists of names, units and frames")
-        found = cls(**{name: tuple(texts) for name, texts in content.items()})
-        if len(found.names) != size:
+    def from_dict(cls, content: Any, size: int | None = None) -> "Dimensions | None":
+        """Return the dimensions from `to_dict` (None for None); raise `InputError` unless there are `size` of them."""
+        found: Dimensions | None = convert(content, Dimensions | None)
+        if found and size is not None and len(found.names) != size:
             raise InputError(f"there are {len(found.names)} names for {size} numbers; there must be one for each")
         return found
 
     def take(self, values: Mapping[str, Any]) -> np.ndarray:
-        """Return named numbers in their order, along the last axis; refuse names that are missing or not known."""
+        """Stack named numbers in order along the last axis; raise `InputError` for missing or unknown names."""
         odd = [name for name in values if name not in self.names] + [name for name in self.names if name not in values]
         if odd:
             known = ", ".join(self.names[:32]) + (", ..." if len(self.names) > 32 else "")
             what = "has an unknown" if odd[0] in values else "lacks the"
             raise InputError(f"the observation {what} name {str(odd[0])!r}; this policy takes {known}")
+        reject_masked(*(values[name] for name in self.names))
         try:
             return np.stack([np.asarray(values[name]) for name in self.names], -1)
         except ValueError as error:
@@ -86,7 +84,7 @@ class Dimensions:
 
 
 def in_order(observation: Observation, dimensions: Dimensions | None) -> ArrayLike:
-    """Return an observation as numbers in their order; a mapping must have every name and no other."""
+    """Return an observation as numbers in order; a mapping must have exactly the names of `dimensions`."""
     if not isinstance(observation, Mapping):
         return observation
     if dimensions is None:
@@ -94,12 +92,14 @@ def in_order(observation: Observation, dimensions: Dimensions | None) -> ArrayLi
     return dimensions.take(observation)
 
 
-def is_list(value: Any) -> bool:
-    return isinstance(value, list)
+def reject_masked(*values: Any) -> None:
+    """Raise an error for masked arrays, since NumPy would drop the mask and use the values under it."""
+    if any(isinstance(each, np.ma.MaskedArray) for each in values):
+        raise InputError("the observation is a masked array; decide what a masked value means and give a plain array")
 
 
 def named_or_numbered(dimensions: Dimensions | None, what: str, size: int) -> list[str]:
-    """Return names for people: the given ones, else "observation 0", "observation 1", ..."""
+    """Return names to display: the names in `dimensions`, else "observation 0", "observation 1", ..."""
     if dimensions is not None and len(dimensions.names) == size:
         return list(dimensions.names)
     return [what] if size == 1 else [f"{what} {number}" for number in range(size)]
@@ -107,14 +107,14 @@ def named_or_numbered(dimensions: Dimensions | None, what: str, size: int) -> li
 
 @dataclass(frozen=True)
 class Naming:
-    """Names, units and frames that were given, in place of those that files have; one unit or frame stands for all."""
+    """Names, units and frames from the user, which override the files; one unit or frame applies to all numbers."""
 
     names: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
     frames: tuple[str, ...] = ()
 
     def applied(self, found: Dimensions | None, what: str, size: int) -> Dimensions | None:
-        """Return what a file says of `size` numbers, changed by what was given."""
+        """Return the dimensions of `size` numbers from a file, overridden by the user's names, units and frames."""
         if not (self.names or self.units or self.frames):
             return found
         names = self.names or (found.names if found else ())

@@ -1,30 +1,44 @@
-"""Fetch a file from the first of several addresses that gives it whole.
+"""Download a file from the first of several addresses that works; resume interrupted transfers.
 
-NAME.part, .version   the bytes that were fetched so far, and of which version; the next attempt requests the rest
-NAME                  appears by renaming, once length, SHA-256 and content were found right
-NAME.sha256           the sum, recorded on first use, which later copies must have (`sha256sum -c` reads it)
-quarantine/NAME.*     files of the right length with wrong content
+NAME.part, NAME.part.etag   the bytes fetched so far, and the ETag of their file
+NAME                        the file, renamed from NAME.part after length, SHA-256 and content were checked
+NAME.sha256                 the checksum, recorded on first use; later copies must match it (`sha256sum -c` reads it)
 """
 
 import contextlib
 import hashlib
+import http.client
 import os
 import re
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
-from drol.data.reachability import find_reachable
-from drol.data.receiving import Advance, Broken, Patience, Refused, read_version, receive_whole, version_path
 from drol.errors import InputError
 from drol.progress import Report
 from drol.storage import exclusive, sync_folder, write_whole
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,200}")
 SUM = re.compile(r"[0-9a-f]{64}")
+ETAG = re.compile(r'"[\x21\x23-\x7e]{0,200}"')  # a strong ETag, which guarantees equal bytes
+CHUNK_BYTES = 1 << 18
+ATTEMPTS = 3  # in a row without a new byte, at one address
+PAUSE_SECONDS = 1.0  # between two attempts
+TIMEOUT, LONGEST_TIMEOUT = 20.0, 3600.0  # seconds that a server may be silent
 
 Check = Callable[[Path], None]  # raises InputError for a file with wrong content
+
+
+class Failed(Exception):
+    """A transfer failed; `again` is true if another attempt at the same address may succeed."""
+
+    def __init__(self, words: object, again: bool):
+        super().__init__(str(words))
+        self.again = again
 
 
 def download(
@@ -34,28 +48,24 @@ def download(
     check: Check,
     report: Report | None = None,
     sha256: str | None = None,
-    patience: Patience | None = None,
+    timeout: float = TIMEOUT,
 ) -> Path:
-    """Fetch a file from one of its addresses; a file that is there already is only verified.
+    """Fetch a file from one of its addresses; only verify a file that already exists.
 
     Args:
         name: The name of the file.
-        folder: Where to put it.
-        addresses: Web addresses of the file; the first that gives it whole is taken.
+        folder: The folder to put it in.
+        addresses: Web addresses of the file, tried in this order.
         check: Raises `InputError` for a file with wrong content.
-        report: Called with the bytes so far.
-        sha256: The published sum of the file, if it is known.
-        patience: How long to wait and how often to try again.
+        report: Called with the number of bytes so far.
+        sha256: The published checksum of the file, if there is one.
+        timeout: The seconds that a server may be silent.
 
     Returns:
         The path of the file.
     """
-    patience = patience or Patience()
-
-    def advance(done: int, total: int | None) -> None:
-        if report:
-            report(done, total, name)
-
+    if not 0 < timeout <= LONGEST_TIMEOUT:
+        raise InputError(f"a timeout of {timeout:g} s is not allowed; it must be above 0, to {LONGEST_TIMEOUT:g}")
     path = target_path(name, folder)
     for address in addresses:
         check_address(address)
@@ -66,60 +76,114 @@ def download(
             return path
         except InputError as error:
             problems.append(f"the file that is there is bad: {error}")
-    reachable, unreachable = find_reachable(addresses, patience.connect_seconds)
-    problems += unreachable
-    if not reachable:
-        raise InputError(
-            f"{name} cannot be fetched: no server answers ({'; '.join(problems) or 'there is no address'}); "
-            f"without a network, put the file at {path}"
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    if path.is_file():
-        problems.append(f"it was put in {quarantine(path)}")
     part = folder / f"{name}.part"
-    # A partial file may be of another version, which shows when it is complete; then all are tried from the start.
-    order = [reachable[0], *reachable] if part.exists() else reachable
-    for address in order:
-        try:
-            return fetch_whole(address, part, path, check, advance, sha256, patience)
-        except (Broken, Refused) as error:
-            problems.append(f"{urlsplit(address).hostname}: {error}")
-    size = part.stat().st_size if part.exists() else 0
-    if not size:
-        part.unlink(missing_ok=True)
-        version_path(part).unlink(missing_ok=True)
-    goes_on = size and (read_version(part) or known_sums(path, sha256))
-    resumed = f"; the same command goes on after {size:,} bytes" if goes_on else ""
-    raise InputError(f"{name} could not be fetched to {path}: {'; '.join(dict.fromkeys(problems))}{resumed}")
+    for address in addresses:
+        failures, best = 0, size_of(part)
+        while failures < ATTEMPTS:
+            try:
+                return fetch(address, part, path, check, report, sha256, timeout)
+            except Failed as error:
+                problems.append(f"{urlsplit(address).hostname}: {error}")
+                if not error.again:
+                    break
+                failures = 0 if size_of(part) > best else failures + 1
+                best = max(best, size_of(part))
+                time.sleep(PAUSE_SECONDS * failures)
+    resumed = f"; the same command resumes after {size_of(part):,} bytes" if size_of(part) else ""
+    raise InputError(
+        f"{name} cannot be fetched: {'; '.join(dict.fromkeys(problems)) or 'there is no address'}; without a network, "
+        f"put the file at {path}{resumed}"
+    )
 
 
-def fetch_whole(
-    address: str, part: Path, path: Path, check: Check, advance: Advance, sha256: str | None, patience: Patience
+def fetch(
+    address: str, part: Path, path: Path, check: Check, report: Report | None, sha256: str | None, timeout: float
 ) -> Path:
-    """Complete the partial file, verify it and give it its name."""
-    with open_locked(part) as stream:
-        receive_whole(address, stream, part, bool(known_sums(path, sha256)), advance, patience)
+    """Request the missing bytes once; if the file is then complete, verify and rename it."""
+    etag_path = part.with_name(f"{part.name}.etag")
+    etag = etag_path.read_text(errors="replace") if etag_path.is_file() else ""
+    have = size_of(part) if ETAG.fullmatch(etag) else 0
+    with open_response(address, have, etag, timeout) as response:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open_locked(part) as stream:
+            resumed = response.status == 206
+            new = response.headers.get("ETag", "")
+            fits = response.headers.get("Content-Range", "").startswith(f"bytes {have}-") and new in (etag, "")
+            if not resumed or not fits or have != size_of(part):
+                have = 0
+                stream.truncate(0)
+                etag_path.unlink(missing_ok=True)
+                if resumed:
+                    raise Failed("it answers with a part of another version", again=True)
+                if ETAG.fullmatch(new):
+                    write_whole(etag_path, new)
+            copy(response, stream, have, path, report)
+            try:
+                verify(part, path, check, sha256)
+            except InputError as error:
+                part.unlink()
+                etag_path.unlink(missing_ok=True)
+                raise Failed(error, again=resumed) from error
+            os.fsync(stream.fileno())
+            part.replace(path)
+    etag_path.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    return path
+
+
+def open_response(address: str, have: int, etag: str, timeout: float) -> Any:
+    """Request a file, or its bytes from `have` on; return the response of the server."""
+    headers = {"User-Agent": "drol", "Accept-Encoding": "identity"}
+    headers |= {"Range": f"bytes={have}-", "If-Range": etag} if have else {}
+    try:
+        response = urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=timeout)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == 416 and have:  # no more bytes: the part is complete, or belongs to another file
+            return open_response(address, 0, "", timeout)
+        again = error.code in (408, 429) or error.code >= 500
+        raise Failed(f"it answers {error.code} {error.reason}", again) from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise Failed(getattr(error, "reason", None) or error or type(error).__name__, again=False) from error
+    scheme = urlsplit(response.url).scheme
+    if scheme not in ("http", "https") or (address.startswith("https:") and scheme != "https"):
+        response.close()
+        raise Failed(f"it leads to {response.url}, which is not encrypted", again=False)
+    return response
+
+
+def copy(response: Any, stream: BinaryIO, have: int, path: Path, report: Report | None) -> None:
+    """Write a response to the partial file from the byte `have` on; raise `Failed` if the response ends early."""
+    total = None if response.length is None else have + response.length
+    stream.seek(have)
+    while True:
+        if report:
+            report(have, total, path.name)
         try:
-            verify(part, path, check, sha256)
-        except InputError as error:
-            version_path(part).unlink(missing_ok=True)
-            raise Refused(f"{error}; it was put in {quarantine(part)}") from error
-        os.fsync(stream.fileno())
-        part.replace(path)
-        version_path(part).unlink(missing_ok=True)
-        sync_folder(path.parent)
-        return path
+            chunk = response.read1(CHUNK_BYTES)
+        except (OSError, http.client.HTTPException) as error:
+            raise Failed(error, again=True) from error
+        if not chunk:
+            break
+        try:
+            stream.write(chunk)
+            stream.flush()
+        except OSError as error:
+            raise InputError(f"cannot write {path}.part: {error.strerror}; it keeps what was fetched") from error
+        have += len(chunk)
+    if total is not None and have != total:
+        raise Failed(f"it ends at {have:,} of {total:,} bytes", again=True)
 
 
 def target_path(name: str, folder: Path) -> Path:
-    """Return where a file of this name goes; raise `InputError` for a name that could leave the folder."""
+    """Return the path of a file in a folder; raise `InputError` for a name that could lead out of the folder."""
     if not NAME.fullmatch(name) or ".." in name:
         raise InputError(f"{name!r} is not a file name; it must be letters, digits and any of _ . + - without '..'")
     return folder / name
 
 
 def check_address(address: str) -> None:
-    """Raise `InputError` for anything but an address of the web."""
+    """Raise `InputError` unless the address is an http or https URL."""
     try:
         is_web = urlsplit(address).scheme in ("http", "https") and bool(urlsplit(address).hostname)
     except ValueError:
@@ -130,52 +194,38 @@ def check_address(address: str) -> None:
 
 @contextlib.contextmanager
 def open_locked(part: Path) -> Iterator[BinaryIO]:
-    """Open the partial file for this process alone; a link in its place is not followed."""
-    refusal = f"another process is fetching {part.with_suffix('')}; wait for it or stop it"
-    while True:
-        with contextlib.ExitStack() as stack:
-            try:
-                descriptor = stack.enter_context(exclusive(part, refusal))
-            except OSError as error:
-                raise InputError(f"cannot write {part}: {error.strerror}") from error
-            # Another process may have renamed the file between our opening and our locking it.
-            if part.exists() and os.path.samestat(os.fstat(descriptor), part.stat()):
-                yield stack.enter_context(open(descriptor, "r+b", closefd=False))
-                return
+    """Open and lock the partial file; symbolic links are not followed."""
+    with contextlib.ExitStack() as stack:
+        try:
+            descriptor = stack.enter_context(
+                exclusive(part, f"another process is fetching {part.with_suffix('')}; wait for it or stop it")
+            )
+        except OSError as error:
+            raise InputError(f"cannot write {part}: {error.strerror}") from error
+        # Another process may have renamed the file after this one opened it and before this one locked it.
+        if not part.exists() or not os.path.samestat(os.fstat(descriptor), part.stat()):
+            raise Failed("another process fetched it", again=True)
+        yield stack.enter_context(open(descriptor, "r+b", closefd=False))
+
+
+def size_of(part: Path) -> int:
+    return part.stat().st_size if part.is_file() else 0
 
 
 def verify(file: Path, path: Path, check: Check, sha256: str | None) -> None:
-    """Compare a file with the sum that `path` is known to have, then check its content; record the sum on first use."""
+    """Compare a file with the published and recorded checksums of `path`, then check its content.
+
+    Record the checksum on first use.
+    """
     with file.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
-    for origin, known in known_sums(path, sha256).items():
+    record = path.with_name(f"{path.name}.sha256")
+    recorded = record.read_text(errors="replace").split()[:1] if record.is_file() else [found]
+    if not recorded or not SUM.fullmatch(recorded[0]):
+        raise InputError(f"{record} does not begin with a SHA-256 sum; remove it to record a new one")
+    for origin, known in (("published", sha256 or found), (f"recorded in {record}", recorded[0])):
         if known != found:
             raise InputError(f"its SHA-256 is {found[:16]}..., the one {origin} is {known[:16]}...")
     check(file)
-    if not record_path(path).is_file():
-        write_whole(record_path(path), f"{found}  {path.name}\n")
-
-
-def known_sums(path: Path, sha256: str | None) -> dict[str, str]:
-    """Return the sums that a file must have, by where they come from: the published one, and one recorded here."""
-    sums = {"published": sha256} if sha256 else {}
-    record = record_path(path)
-    if record.is_file():
-        recorded = record.read_text(errors="replace").split()[:1]
-        if not recorded or not SUM.fullmatch(recorded[0]):
-            raise InputError(f"{record} does not begin with a SHA-256 sum; remove it to record a new one")
-        sums[f"recorded in {record}"] = recorded[0]
-    return sums
-
-
-def record_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.sha256")
-
-
-def quarantine(file: Path) -> Path:
-    """Put a bad file aside, under a name made of its content, so that the same one is not kept twice; return it."""
-    with file.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    folder = file.parent / "quarantine"
-    folder.mkdir(exist_ok=True)
-    return file.replace(folder / f"{file.name.removesuffix('.part')}.{digest[:16]}")
+    if not record.is_file():
+        write_whole(record, f"{found}  {path.name}\n")

@@ -1,6 +1,7 @@
-"""Frames are stacked and cropped when a batch is drawn, so that each is stored once, as bytes.
+"""Stack and crop frames when a batch is sampled, so that each frame is stored once, as bytes.
 
-Both follow the released codes of the FQL family on OGBench's visual tasks: 3 frames, crops with probability 0.5.
+The defaults are those of the released code of the FQL family on OGBench's visual tasks: 3 frames, crops with
+probability 0.5.
 """
 
 import equinox as eqx
@@ -10,15 +11,15 @@ import numpy as np
 from jax import Array
 
 from drol.errors import InputError
-from drol.types import Transition
+from drol.transition import Transition
 
-FRAME_STACK = 3  # frames that make one observation of a visual task
+FRAME_STACK = 3  # frames in one observation of a visual task
 CROP_PROBABILITY = 0.5
 CROP_PADDING = 3  # pixels, the largest shift of a crop
 
 
 def rows_before(last: Array, row: Array, count: int) -> Array:
-    """Return each row and the rows before it [..., count], oldest first; a trajectory's first row is repeated."""
+    """Return each row and the rows before it [..., count], oldest first; repeat the first row of a trajectory."""
     rows = [row]
     while len(rows) < count:
         is_first = (rows[-1] == 0) | last[rows[-1] - 1]
@@ -27,16 +28,13 @@ def rows_before(last: Array, row: Array, count: int) -> Array:
 
 
 def stack(frames: Array) -> Array:
-    """Return frames [batch, count, ..., channels] as one image each [batch, ..., count * channels], oldest first."""
+    """Stack frames [batch, count, ..., channels] along the channels: [batch, ..., count * channels], oldest first."""
     frames = jnp.moveaxis(frames, 1, -2)
     return frames.reshape(*frames.shape[:-2], -1)
 
 
 def crop(images: Array, shift: Array) -> Array:
-    """Return images [batch, height, width, channels] as seen through a window that is moved by [batch, 2] pixels.
-
-    Beyond the border it sees the nearest pixel, as if the images had been padded with their edges.
-    """
+    """Crop images [batch, height, width, channels] to a window moved by [batch, 2] pixels, with edge padding."""
     batch, height, width = images.shape[:3]
     row = jnp.clip(jnp.arange(height) + shift[:, :1], 0, height - 1)  # [batch, height]
     column = jnp.clip(jnp.arange(width) + shift[:, 1:], 0, width - 1)  # [batch, width]
@@ -44,9 +42,9 @@ def crop(images: Array, shift: Array) -> Array:
 
 
 def random_crop(key: Array, batch: Transition, probability: float) -> Transition:
-    """Crop a whole batch, or with probability `1 - probability` none of it.
+    """Crop all images of a batch with the given probability, otherwise none.
 
-    Each transition has a shift of its own, which its observation, its next observation and all their frames share.
+    Each transition has its own shift. Its observation, its next observation and all their frames share this shift.
     """
     chance_key, shift_key = jax.random.split(key)
     shift = jax.random.randint(shift_key, (len(batch.observation), 2), -CROP_PADDING, CROP_PADDING + 1)
@@ -59,12 +57,15 @@ def random_crop(key: Array, batch: Transition, probability: float) -> Transition
 
 
 def is_image(observation: Array | np.ndarray) -> bool:
-    """Return whether the rows of an array are images; every other observation is a vector."""
+    """Return whether the rows of an array are images; otherwise they are vectors."""
     return observation.ndim == 4
 
 
 def check_images(observation: np.ndarray, frame_stack: int, crop_probability: float) -> None:
-    """Raise `InputError` for observations that are neither vectors nor images of bytes, and for vectors to crop."""
+    """Raise `InputError` unless observations are vectors, or images of bytes with valid options.
+
+    Vectors cannot be stacked or cropped.
+    """
     if observation.ndim not in (2, 4):
         raise InputError(
             f"observation has shape {observation.shape}; it must be [rows, size] or [rows, height, width, channels]"
@@ -83,6 +84,6 @@ def check_images(observation: np.ndarray, frame_stack: int, crop_probability: fl
 
 
 def check_standardisable(observation: Array | np.ndarray) -> None:
-    """Raise `InputError` for images: their encoder scales bytes itself."""
+    """Raise `InputError` for images, since their encoder scales the bytes itself."""
     if is_image(observation):
         raise InputError("images cannot be standardised, their encoder scales them; leave standardise_observations off")

@@ -1,20 +1,23 @@
-"""Mean, deviation and range of values that come in pieces, in float64: squares of large numbers overflow in float32."""
+"""Mean, standard deviation and range of values that are added piece by piece.
+
+They are computed in float64, since squares of large numbers overflow in float32.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from drol.data.rows import pieces
+from drol.data.trajectory_rows import pieces
 from drol.errors import InputError
 
-SMALLEST_DEVIATION = 1e-6  # a dimension that varies less than this is taken for constant where data is standardised
+SMALLEST_DEVIATION = 1e-6  # standardisation treats a dimension with a smaller standard deviation as constant
 LARGEST = float(np.finfo(np.float32).max)
 
 
 class Moments:
-    """The smallest and largest value, mean and deviation of each dimension, over rows that come in pieces.
+    """The minimum, maximum, mean and standard deviation of each dimension, over rows that are added piece by piece.
 
-    Sums are kept of the differences from the first row, so that the squares of large numbers do not cancel.
+    The sums are of differences from the first row, so that the squares of large numbers do not cancel.
     """
 
     def __init__(self) -> None:
@@ -22,7 +25,7 @@ class Moments:
         self.low = self.high = self.total = self.squares = self.shift = np.zeros(0)
 
     def add(self, values: np.ndarray) -> None:
-        """Take in rows [rows, ...]; all but the first axis are flattened."""
+        """Add rows [rows, ...]; all but the first axis are flattened."""
         if not len(values):
             return
         values = values.reshape(len(values), -1).astype(np.float64)
@@ -45,24 +48,24 @@ class Moments:
 
     @property
     def constant(self) -> list[int]:
-        """The numbers of the dimensions that never change."""
+        """The indices of the constant dimensions."""
         return np.flatnonzero(self.low == self.high).tolist()
 
     @property
     def tiny(self) -> list[int]:
-        """The numbers of the dimensions that change, but by so little that they are taken for constant."""
+        """The indices of the dimensions that vary by so little that standardisation treats them as constant."""
         return np.flatnonzero((self.low < self.high) & (self.deviation < SMALLEST_DEVIATION)).tolist()
 
     @property
     def too_wide(self) -> list[int]:
-        """The numbers of the dimensions that reach further from their mean than float32 can hold."""
+        """The indices of the dimensions whose distance from their mean exceeds the range of float32."""
         return np.flatnonzero(np.maximum(self.high - self.mean, self.mean - self.low) > LARGEST).tolist()
 
 
 def observation_moments(observation: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and deviation of rows of observations [rows, ...], to be standardised by; both are of float32.
+    """Return the mean and standard deviation of observations [rows, ...] in float32, for standardisation.
 
-    The same values give the same bits, whether they are on the device, in memory or on disk.
+    The result is bitwise the same whether the values are on the device, in memory or on disk.
     """
     moments = Moments()
     values = np.asarray(observation)

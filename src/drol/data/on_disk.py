@@ -1,7 +1,7 @@
-"""Transitions that stay on disk: the same batches as a `Dataset` in memory gives, gathered on the host.
+"""A dataset that stays on disk and gives the same batches as a `Dataset` in memory; the host gathers them.
 
-Which transitions make up a batch depends only on the key and the number of the update, so they are known before the
-update runs: a thread reads the next ones while the device is busy, and requests all their pages at once.
+The transitions of a batch depend only on the key and the number of the update, so they are known before the update
+runs. A thread reads the next batches while the device is busy, and requests all their pages at once.
 """
 
 import functools
@@ -21,23 +21,23 @@ from jax import Array
 from drol.data.dataset import Dataset
 from drol.data.images import check_standardisable
 from drol.data.moments import observation_moments
-from drol.data.rows import check_finite
 from drol.data.standardisation import Standardisation
 from drol.data.store.stored import StoredDataset
+from drol.data.trajectory_rows import check_finite
 from drol.machine import free_memory
-from drol.types import Spec, Transition
+from drol.transition import Spec, Transition
 
-PIECE_ROWS = 1 << 16  # looked at at once
+PIECE_ROWS = 1 << 16  # rows of `last` read at once
 READ_AHEAD = 2  # chunks that wait for the device
-COLUMNS_SHARE = 8  # the columns (rewards and ends) are held in memory if they take less than 1 / 8 of what is free
+COLUMNS_SHARE = 8  # the columns (rewards and ends) are loaded if they take at most 1 / 8 of the free memory
 
 
 class OnDiskDataset:
-    """N transitions laid out as in `Dataset`, in arrays that may be larger than memory; a `Transitions`.
+    """N transitions laid out as in `Dataset`, in arrays that may be larger than memory. It implements `Transitions`.
 
     Args:
         arrays: The arrays of `ROW_ARRAYS`, mapped from files.
-        fingerprint: What `Dataset.fingerprint` gives for the same values.
+        fingerprint: The result of `Dataset.fingerprint` for the same values.
         standardisation: How observations are standardised as they are read; None: not at all.
     """
 
@@ -60,7 +60,7 @@ class OnDiskDataset:
 
     @classmethod
     def open(cls, stored: StoredDataset, split: str) -> Self:
-        """Open a split of an imported dataset; sizes, ends and rewards are checked, by `drol data check` every byte."""
+        """Open a split of an imported dataset; check sizes, ends and rewards (`drol data check` checks every byte)."""
         arrays = stored.arrays(split)
         for name in ("reward", "continues"):
             check_finite(name, arrays[name], arrays["last"])
@@ -79,21 +79,21 @@ class OnDiskDataset:
         return None
 
     def fingerprint(self) -> str:
-        """Return what `Dataset.fingerprint` gives for the same values, as it was recorded when they were written."""
+        """Return the fingerprint that was recorded when the data were written; it equals `Dataset.fingerprint`."""
         return self.stored_fingerprint
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and deviation of all rows of observations, in one pass over the file; images are refused."""
+        """Return the mean and standard deviation of all observations, in one pass; raise `InputError` for images."""
         check_standardisable(self.arrays["observation"])
         return observation_moments(self.arrays["observation"])
 
     def standardised(self, standardisation: Standardisation) -> "OnDiskDataset":
-        """Return the same transitions with observations standardised as they are read; images are refused."""
+        """Return the same transitions, with observations standardised when read; raise `InputError` for images."""
         check_standardisable(self.arrays["observation"])
         return OnDiskDataset(self.stored, self.stored_fingerprint, standardisation)
 
     def take(self, index: np.ndarray | Array) -> Transition:
-        """Return the transitions with these numbers [...], as arrays [..., ...] of NumPy."""
+        """Return the transitions at these indices [...], as NumPy arrays [..., ...]."""
         index = np.asarray(index)
         flat = index.reshape(-1)
         order = np.argsort(flat, kind="stable")  # files are read fastest from front to back
@@ -106,7 +106,7 @@ class OnDiskDataset:
             out = np.empty((len(rows), *array.shape[1:]), array.dtype)
             out[order] = array[rows]
             if name == "observation" and self.standardisation is not None:
-                out = np.asarray(self.standardisation(jnp.asarray(out)))  # by jax, to the bits of `Dataset`
+                out = np.asarray(self.standardisation(jnp.asarray(out)))  # jax gives the same bits as `Dataset`
             return out.reshape(*index.shape, *array.shape[1:])
 
         batch: Any = Transition(
@@ -121,18 +121,18 @@ class OnDiskDataset:
         return batch
 
     def leading(self, rows: int) -> Dataset:
-        """Return the first whole trajectories, of at most so many rows together but at least one, in memory."""
+        """Load the leading complete trajectories, up to `rows` rows but at least one trajectory."""
         ends = self.transitions_before_end + np.arange(len(self.transitions_before_end))
         fitting = max(int(np.searchsorted(ends, rows)), 1)
         kept = slice(int(ends[fitting - 1]) + 1)
         rows_kept: dict[str, Any] = {name: np.array(array[kept]) for name, array in self.arrays.items()}
-        dataset = Dataset.take_over(**rows_kept)
+        dataset = Dataset.from_rows(**rows_kept, overwrite=True)
         return dataset if self.standardisation is None else dataset.standardised(self.standardisation)
 
     def some(self, count: int) -> Dataset:
-        """Return so many transitions from all over the file, in memory; their next actions are left out."""
+        """Load `count` evenly spaced transitions, or all if there are fewer; their next actions are not loaded."""
         batch = self.take(np.linspace(0, self.size - 1, min(count, self.size)).astype(np.int64))
-        second = np.arange(2 * len(batch.action)) % 2 == 1  # every transition is an episode of two rows
+        second = np.arange(2 * len(batch.action)) % 2 == 1  # each transition becomes an episode of two rows
 
         def twice(array: Any) -> np.ndarray:
             return np.repeat(np.asarray(array), 2, 0)
@@ -142,13 +142,13 @@ class OnDiskDataset:
         return Dataset.from_rows(observation, twice(batch.action), twice(batch.reward), twice(batch.continues), second)
 
     def sample(self, key: Array, batch_size: int) -> Transition:
-        """Return the batch that `Dataset.sample` gives for this key."""
+        """Return the batch that `Dataset.sample` returns for this key."""
         return self.take(draw(key, self.size, batch_size))
 
     def sample_chunk(self, keys: Array, first_step: int, count: int, batch_size: int) -> Transition:
-        """Return the batches of `count` updates from `first_step` on, as `train_chunk` draws them: [count, batch, ...].
+        """Return the batches [count, batch, ...] of `count` updates from `first_step` on, as `train_chunk` draws them.
 
-        The keys of several seeds [seed] give [seed, count, batch, ...].
+        For the keys [seed] of several seeds, return [seed, count, batch, ...].
         """
         return self.take(draw_chunk(keys, first_step, self.size, count, batch_size))
 
@@ -158,7 +158,7 @@ class OnDiskDataset:
         """Yield the batches of the updates `first_step` to `last_step`, read ahead by a thread and put on the device.
 
         Yields (first step, number of updates, batches). There are always batches for `chunk` updates, so that the
-        function that takes them is compiled once; those beyond the number of updates must not be used.
+        function that takes them is compiled once. Batches beyond the number of updates must not be used.
         """
         waiting: queue.Queue[Any] = queue.Queue(READ_AHEAD)
         stopped = threading.Event()
@@ -178,7 +178,7 @@ class OnDiskDataset:
                     batches = jax.device_put(self.sample_chunk(keys, first, chunk, batch_size))
                     offer((first, min(chunk, last_step + 1 - first), batches))
                 offer(None)
-            except BaseException as error:  # raised again where the batches are used
+            except BaseException as error:  # re-raised in the thread that uses the batches
                 offer(error)
 
         thread = threading.Thread(target=read, name="reading batches", daemon=True)
@@ -194,9 +194,9 @@ class OnDiskDataset:
 
 
 def load_columns(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the arrays, with the columns [rows] read into memory if they take little of it.
+    """Return the arrays, with the columns [rows] loaded if they take little memory.
 
-    On disk, each number of a column would cost a page, as much as an observation.
+    On disk, reading one number of a column costs a page, as much as an observation.
     """
     columns = {name: array for name, array in arrays.items() if array.ndim == 1}
     free = free_memory()
@@ -206,40 +206,40 @@ def load_columns(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 class Pages:
-    """The pages of the file that a mapped array lies in."""
+    """The pages of the file of a mapped array."""
 
     def __init__(self, array: np.memmap):
         self.row_bytes, self.offset = array[:1].nbytes, array.offset
         self.file = -1
         if hasattr(mmap, "MADV_RANDOM") and isinstance(array.base, mmap.mmap):
-            array.base.madvise(mmap.MADV_RANDOM)  # else the system reads many pages around each
+            array.base.madvise(mmap.MADV_RANDOM)  # otherwise the system also reads many pages around each
         if hasattr(os, "posix_fadvise") and array.filename is not None:
             self.file = os.open(array.filename, os.O_RDONLY)
             weakref.finalize(self, os.close, self.file)
 
     def prefetch(self, row: np.ndarray, count: int) -> None:
-        """Tell the system to read `count` rows from each of these on, all at once, which is fastest for a disk.
+        """Ask the system to read `count` rows starting at each of `row`, all at once, which is fastest for a disk.
 
-        Rows are in ascending order.
+        `row` must be in ascending order.
         """
         if self.file < 0 or not len(row):
             return
         begin = (self.offset + row * self.row_bytes) // mmap.PAGESIZE
         end = (self.offset + (row + count) * self.row_bytes - 1) // mmap.PAGESIZE + 1
-        new = np.concatenate(([True], end[1:] > end[:-1]))  # the others lie on pages that are read already
+        new = np.concatenate(([True], end[1:] > end[:-1]))  # the other rows lie on pages that are already requested
         for first, after in zip(begin[new].tolist(), end[new].tolist(), strict=True):
             os.posix_fadvise(self.file, first * mmap.PAGESIZE, (after - first) * mmap.PAGESIZE, os.POSIX_FADV_WILLNEED)
 
 
 @functools.partial(jax.jit, static_argnames="batch_size")
 def draw(key: Array, size: int, batch_size: int) -> Array:
-    """Return the numbers [batch] of the transitions that `Dataset.sample` draws."""
+    """Return the indices [batch] of the transitions that `Dataset.sample` draws."""
     return jax.random.randint(key, (batch_size,), 0, size)
 
 
 @functools.partial(jax.jit, static_argnames=("count", "batch_size"))
 def draw_chunk(keys: Array, first_step: int, size: int, count: int, batch_size: int) -> Array:
-    """Return the numbers [seed, count, batch] that `train_chunk` draws; [count, batch] for a single key."""
+    """Return the indices [seed, count, batch] that `train_chunk` draws; [count, batch] for a single key."""
 
     def draw_one(key: Array, step: Array) -> Array:
         batch_key, _ = jax.random.split(jax.random.fold_in(key, step))

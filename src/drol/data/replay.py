@@ -1,4 +1,4 @@
-"""Transitions that a policy made while it trained, and batches that mix them with the offline data."""
+"""Store the transitions of online training, and draw batches that mix them with the offline data."""
 
 from typing import Self
 
@@ -10,15 +10,15 @@ from jax import Array
 
 from drol.data.dataset import Dataset
 from drol.data.images import random_crop
-from drol.types import Transition
+from drol.transition import Transition
 
 ArrayLike = Array | np.ndarray | bool
 
 
 class Experience(eqx.Module):
-    """Transitions laid out as in `Dataset`, filled from the front; the row `head` holds the present observation.
+    """A ring buffer of transitions laid out as in `Dataset`; the row `head` holds the current observation.
 
-    When it is full, the rows begin again at the first, and each new transition takes the place of the oldest.
+    When the buffer is full, each new transition replaces the oldest.
     """
 
     observation: Array  # [rows, *observation]
@@ -28,14 +28,17 @@ class Experience(eqx.Module):
     last: Array  # [rows] bool
     start: Array  # [capacity], the row of each transition
     head: Array  # []
-    size: Array  # [], transitions so far, also those whose place was taken
+    size: Array  # [], transitions added so far, including replaced ones
 
     @classmethod
     def empty(cls, capacity: int, like: Dataset) -> Self:
-        """Return room for `capacity` transitions like those of a dataset; an episode of one step takes two rows."""
+        """Return an empty buffer for `capacity` transitions like those of a dataset.
+
+        It has two rows for each transition, since an episode of one step takes two rows.
+        """
         rows = 2 * capacity + 1
         return cls(
-            observation=jnp.zeros((rows, *like.spec.observation_shape), like.observation.dtype),  # frames together
+            observation=jnp.zeros((rows, *like.spec.observation_shape), like.observation.dtype),  # frames stacked
             action=jnp.zeros((rows, like.action.shape[1])),
             reward=jnp.zeros(rows),
             continues=jnp.zeros(rows),
@@ -51,7 +54,7 @@ class Experience(eqx.Module):
         return jnp.minimum(self.size, len(self.start))
 
     def after(self, row: Array) -> Array:
-        """Return the row after a row."""
+        """Return the row after a row; the first row follows the last."""
         return (row + 1) % len(self.last)
 
     @property
@@ -60,9 +63,9 @@ class Experience(eqx.Module):
         return self.observation[self.head]
 
     def begin(self, observation: ArrayLike, when: ArrayLike = True) -> Self:
-        """Start an episode; the one before it ends where it is, and one without a step is forgotten."""
+        """Start an episode; end the previous episode at its current row, or overwrite it if it has no step."""
         newest = self.start[(self.size - 1) % len(self.start)]
-        reached = (self.size > 0) & (self.after(newest) == self.head)  # by a step, not by a begin
+        reached = (self.size > 0) & (self.after(newest) == self.head)  # by `add`, not by `begin`
         head = jnp.where(reached & when, self.after(self.head), self.head)
         last = put(put(self.last, self.head, reached, when), head, False, when)
         return eqx.tree_at(
@@ -79,7 +82,7 @@ class Experience(eqx.Module):
         next_observation: ArrayLike,
         when: ArrayLike = True,
     ) -> "Experience":
-        """Add one step from the present observation."""
+        """Add one step from the current observation."""
         row, next_row = self.head, self.after(self.head)
         return Experience(
             observation=put(self.observation, next_row, next_observation, when),
@@ -93,7 +96,7 @@ class Experience(eqx.Module):
         )
 
     def take(self, index: Array) -> Transition:
-        """Return the transitions with these numbers; the action at the present observation is not known yet."""
+        """Return the transitions at these indices; the action at the current observation is not known yet."""
         row = self.start[index]
         next_row = self.after(row)
         return Transition(
@@ -108,26 +111,29 @@ class Experience(eqx.Module):
 
 
 def put(array: Array, row: Array, value: ArrayLike, when: ArrayLike) -> Array:
-    """Set one row if `when`; else the row is past the end and dropped, which keeps the write in place."""
+    """Set one row if `when` is true.
+
+    Otherwise the index is past the end and jax drops the write, so that the array is updated in place.
+    """
     return array.at[jnp.where(when, row, len(array))].set(value, mode="drop")
 
 
 class Replay(eqx.Module):
-    """Offline data and experience as one: all transitions alike, or half a batch from each."""
+    """Offline data and experience: batches are uniform over all transitions, or half from each (`balanced`)."""
 
     offline: Dataset
     experience: Experience
     balanced: bool = eqx.field(static=True)
 
     def sample(self, key: Array, batch_size: int) -> Transition:
-        """Return transitions of both kinds, their images cropped as those of the offline data are."""
+        """Return offline and online transitions; crop their images with the offline data's probability."""
         if self.offline.crop_probability > 0:
             key, crop_key = jax.random.split(key)
             return random_crop(crop_key, self.draw(key, batch_size), self.offline.crop_probability)
         return self.draw(key, batch_size)
 
     def draw(self, key: Array, batch_size: int) -> Transition:
-        """Return transitions of both kinds, not cropped."""
+        """Return offline and online transitions without cropping."""
         if not self.balanced:
             index = jax.random.randint(key, (batch_size,), 0, self.offline.size + self.experience.held)
             from_experience = index >= self.offline.size

@@ -1,4 +1,4 @@
-"""The shift and scale of observations: written once, for training data in memory and on disk and for policies."""
+"""The shift and scale of observations, for training data in memory, training data on disk, and policies."""
 
 from typing import Self
 
@@ -9,19 +9,19 @@ from jax import Array
 
 from drol.data.moments import LARGEST, SMALLEST_DEVIATION
 from drol.errors import InputError
-from drol.types import Spec
+from drol.transition import Spec
 
 SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 class Standardisation(eqx.Module):
-    """The shift and scale that observations had in training; mean 0 and deviation 1 change nothing."""
+    """The shift and scale of observations in training; mean 0 and deviation 1 change nothing."""
 
     mean: Array  # [*observation]
     deviation: Array  # [*observation]
 
     def __call__(self, observation: Array) -> Array:
-        """Return observations [..., *observation] as the networks see them: (observation - mean) / deviation."""
+        """Return the networks' input for observations [..., *observation]: (observation - mean) / deviation."""
         return (observation - self.mean) / self.deviation
 
     @classmethod
@@ -31,9 +31,9 @@ class Standardisation(eqx.Module):
 
     @classmethod
     def from_moments(cls, mean: Array | np.ndarray, deviation: Array | np.ndarray, scale: float = 1.0) -> Self:
-        """Return the standardisation that gives data of this mean and deviation the mean 0 and the deviation `scale`.
+        """Return the standardisation that maps data with this mean and standard deviation to mean 0 and std `scale`.
 
-        A constant dimension is only shifted.
+        A constant dimension is shifted to 0 and multiplied by `scale`.
         """
         wide = np.asarray(deviation, np.float64)
         divisor = np.where(wide < SMALLEST_DEVIATION, 1.0, wide) / scale

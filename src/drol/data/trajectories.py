@@ -1,4 +1,4 @@
-"""The trajectories of a dataset: where each begins, how long it is, what it earned."""
+"""The trajectories of a dataset: the start, length and return of each."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from drol.data.dataset import Dataset
 
-LARGEST = 500_000  # rows of data on disk that are read into memory where trajectories are looked at as a whole
+LARGEST = 500_000  # rows of an on-disk dataset to load where complete trajectories are needed
 
 
 @dataclass(frozen=True)
 class Trajectories:
-    """The transitions of a dataset in order, cut into trajectories; all but observations, which may not fit twice."""
+    """The transitions of a dataset in order, without observations, since a copy of them may not fit in memory."""
 
-    first: np.ndarray  # [trajectories], the number of each first transition
+    first: np.ndarray  # [trajectories], the index of the first transition of each
     length: np.ndarray  # [trajectories]
     action: np.ndarray  # [N, action]
     reward: np.ndarray  # [N]
@@ -23,7 +23,7 @@ class Trajectories:
 
     @property
     def number(self) -> np.ndarray:
-        """The trajectory [N] of each transition."""
+        """The trajectory number [N] of each transition."""
         return np.repeat(np.arange(len(self.first)), self.length)
 
     def returns(self) -> np.ndarray:
@@ -31,9 +31,9 @@ class Trajectories:
         return np.add.reduceat(self.reward.astype(np.float64), self.first)
 
     def discounted_returns(self, discount: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return `G_t = r_t + gamma m_t G_t+1` [N], and the weight [N] in it of what follows the last transition.
+        """Return `G_t = r_t + gamma m_t G_t+1` [N], and the weight [N] in G_t of the rewards after the trajectory.
 
-        The weight is 0 where the task ended; elsewhere it says how much of the return is not in the data.
+        The weight is 0 where the task ended. Elsewhere it is the factor of the part of the return that the data lack.
         """
         total, unseen = np.empty(len(self.reward)), np.empty(len(self.reward))
         last = np.zeros(len(self.reward), bool)
@@ -52,14 +52,14 @@ class Trajectories:
 def without_observations(dataset: Dataset) -> tuple:
     """Return action, reward, continues and next_action_known of all transitions.
 
-    It is compiled, so that the observations that `take` gathers are never made.
+    The function is compiled, so that the observations in `take` are not computed.
     """
     taken = dataset.take(jnp.arange(dataset.size))
     return taken.action, taken.reward, taken.continues, taken.next_action_known
 
 
 def trajectories_of(dataset: Dataset) -> Trajectories:
-    """Return the trajectories that a dataset is made of."""
+    """Return the trajectories of a dataset."""
     action, reward, continues, known = (np.asarray(array) for array in without_observations(dataset))
     ends = np.flatnonzero(known == 0)
     first = np.append(0, ends[:-1] + 1)
@@ -68,25 +68,25 @@ def trajectories_of(dataset: Dataset) -> Trajectories:
 
 @dataclass(frozen=True)
 class Part:
-    """Whole trajectories of a dataset that follow one another."""
+    """Consecutive complete trajectories of a dataset."""
 
     dataset: Dataset
-    trajectories: Trajectories  # of the whole dataset
+    trajectories: Trajectories  # of the complete dataset
     begin: int  # the number of the first trajectory of the part
     end: int  # the number of the first trajectory after it
 
     @property
     def transitions(self) -> tuple[int, int]:
-        """The number of the first transition of the part, and of the first transition after it."""
+        """The index of the first transition of the part, and of the first transition after it."""
         bounds = np.append(self.trajectories.first, self.dataset.size)
         return int(bounds[self.begin]), int(bounds[self.end])
 
     def spread(self, count: int) -> np.ndarray:
-        """Return the numbers of at most `count` transitions, evenly spread over the part."""
+        """Return the indices of at most `count` transitions, evenly spaced over the part."""
         begin, end = self.transitions
         return begin + spread(end - begin, count)
 
 
 def spread(size: int, count: int) -> np.ndarray:
-    """Return at most `count` different numbers below `size`, evenly spread and in order."""
+    """Return at most `count` different integers below `size`, evenly spaced and in order."""
     return np.arange(size) if size <= count else np.linspace(0, size - 1, count).round().astype(int)

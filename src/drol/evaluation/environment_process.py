@@ -1,4 +1,4 @@
-"""One environment in a process of its own: whatever breaks in it is an answer, not the end of the run."""
+"""Run one environment in a separate process; a failure there is returned as `Broke` and does not end the run."""
 
 import atexit
 import contextlib
@@ -18,18 +18,19 @@ from typing import Any
 import numpy as np
 
 from drol.errors import InputError
-from drol.evaluation.worker import STOP_SIGNALS, Broke, Picture, Render, Reset, Seen, Step, serve
+from drol.evaluation.worker import Broke, Picture, Render, Reset, Seen, Step, serve
+from drol.stop_signals import STOP_SIGNALS
 
 PROCESS_NAME = "drol environment"
-GRACE_SECONDS = 1.0  # beyond the deadline: after Ctrl-Z and `fg` it has passed, and the answer needs only a moment
+GRACE_SECONDS = 1.0  # after the deadline: it has passed after Ctrl-Z and `fg`, but the answer arrives within a moment
 
 
 @contextlib.contextmanager
 def without_main_module() -> Iterator[None]:
-    """Hide the script that runs from processes that start meanwhile.
+    """Hide the main script from processes that are started inside this context.
 
-    Python lets a new process import the main script again. A script without `if __name__ == "__main__":` would then
-    train in every process of an environment. Nothing of it is needed there unless it defines the environment itself.
+    Python imports the main script again in a new process. A script without `if __name__ == "__main__":` would then
+    train in every process of an environment. The process needs the script only if the script defines the environment.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
@@ -41,11 +42,11 @@ def without_main_module() -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_stop_signals() -> Iterator[None]:
-    """Block the signals that end a run in processes that start meanwhile, until they have said that they ignore them.
+    """Block stop signals in processes that are started inside this context; `serve` then ignores them.
 
-    Else Ctrl-C in the moment in which a process starts would end it, with a traceback on the terminal.
+    Otherwise Ctrl-C while a process starts would end it with a traceback on the terminal.
     """
-    multiprocessing.resource_tracker.ensure_running()  # else it starts meanwhile, and lifts the block again
+    multiprocessing.resource_tracker.ensure_running()  # if it started inside the context, it would unblock the signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         yield
@@ -54,12 +55,12 @@ def without_stop_signals() -> Iterator[None]:
 
 
 def is_defined_in_main(make_environment: Callable[[], Any]) -> bool:
-    """Return whether pickling this refers to the main script."""
+    """Return whether the pickled function refers to the main script."""
     return b"__main__" in pickle.dumps(make_environment)
 
 
 def refuse_inside_environment_process() -> None:
-    """Refuse to train where a script that defines its own environment is imported again by a process of that."""
+    """Raise `InputError` if this is an environment's process that imports a main script which trains."""
     if multiprocessing.current_process().name == PROCESS_NAME:
         raise InputError(
             "this script defines the environment and trains when it is imported; "
@@ -68,15 +69,15 @@ def refuse_inside_environment_process() -> None:
 
 
 class EnvironmentProcess:
-    """Started when it is first needed, and again after it died or hung."""
+    """A process with one environment; started on first use, and again after it died or timed out."""
 
     def __init__(self, make_environment: Callable[[], Any], timeout: float, modules: Sequence[str] = ()):
         self.make_environment = make_environment
-        self.timeout = timeout  # seconds that the environment may take to answer
+        self.timeout = timeout  # seconds
         self.deadline = 0.0
-        # Not a fork: this process has the threads of jax.
+        # A fork is unsafe, because this process has the threads of jax.
         self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(["drol.evaluation.worker", *modules])  # imported once, for all
+        self.context.set_forkserver_preload(["drol.evaluation.worker", *modules])  # imported once for all processes
         self.worker: tuple[BaseProcess, Connection] | None = None
 
     @property
@@ -94,14 +95,14 @@ class EnvironmentProcess:
         return self.worker[1]
 
     def render(self) -> np.ndarray | Broke:
-        """Return a picture of the environment now, or why there is none."""
+        """Return a picture of the current state of the environment, or the reason why there is none."""
         self.send(Render())
         answer: Any = self.receive()
         return answer.pixels if isinstance(answer, Picture) else answer
 
     def send(self, request: Reset | Step | Render) -> None:
         self.deadline = time.monotonic() + self.timeout
-        with contextlib.suppress(OSError):  # the process is dead; reading its answer says so
+        with contextlib.suppress(OSError):  # the process is dead; `receive` reports it
             self.connection.send(request)
 
     def receive(self) -> Seen | Broke:
@@ -115,14 +116,14 @@ class EnvironmentProcess:
         return Broke(f"no answer from the environment within {self.timeout:g} s")
 
     def read(self) -> Seen | Broke:
-        """Return an answer that has arrived; the end of the process is an answer, too."""
+        """Return an answer that has arrived, or `Broke` if the process has ended."""
         try:
             return self.connection.recv()
         except (EOFError, OSError):
             return Broke(f"the environment's process ended with exit code {self.stop()}")
 
     def stop(self) -> int | None:
-        """End the process, by force if need be, and return its exit code."""
+        """End the process, kill it if needed, and return its exit code."""
         if self.worker is None:
             return None
         process, connection = self.worker
@@ -140,6 +141,6 @@ STARTED: weakref.WeakSet[EnvironmentProcess] = weakref.WeakSet()
 
 @atexit.register
 def stop_all() -> None:
-    """End the processes that nobody stopped; Python itself would ask them by SIGTERM, which they ignore, and wait."""
+    """Stop leftover processes at exit; they ignore SIGTERM, so Python would wait for them forever."""
     for process in list(STARTED):
         process.stop()

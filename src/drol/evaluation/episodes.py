@@ -1,8 +1,8 @@
-"""Episodes in real environments: each in a process of its own, all of them fed by one batched policy.
+"""Play episodes in environments in separate processes, with one batched policy for all of them.
 
-An episode depends on the policy, its own seed and nothing else: its latents come from (seed, step), its process seeds
-every generator at the start, and the policy always runs on the same number of rows, so the number of processes and the
-order in which they answer change nothing.
+An episode depends only on the policy and its seed. Its latents depend on (seed, step), its process seeds every
+generator at the start, and the policy always runs on the same number of rows. So the number of processes and the order
+of their answers do not change the results.
 """
 
 import functools
@@ -22,35 +22,35 @@ from drol.machine import available_cores
 from drol.policy import Policy
 from drol.tasks.base import Episode
 
-ROWS = 16  # rows of every batch of observations, and so the most processes that are of use
-GATHERING_SECONDS = 0.05  # after this time without a further answer the policy acts on the answers that are there
+ROWS = 16  # rows of every batch of observations, and the maximum number of processes
+GATHERING_SECONDS = 0.05  # after this time without a new answer, the policy acts on the answers so far
 
 
 @functools.partial(jax.jit, static_argnames="best_of")
 def draw_rows(policy: Policy, observations: Array, seeds: Array, steps: Array, best_of: int | None) -> Array:
-    """Draw the action of each row; what is drawn follows from the seed of its episode and its step."""
+    """Draw the action of each row; the random numbers depend on the seed and the step of its episode."""
     base = jax.random.key(0)
     keys = jax.vmap(lambda seed, step: jax.random.fold_in(jax.random.fold_in(base, seed), step))(seeds, steps)
     return policy.draw_each(observations, keys, best_of)
 
 
 def suitable_processes(episodes: int, cores: int) -> int:
-    """Return how many processes to use: at least 8 and 4 a core, and so many that few are idle in the last episodes."""
+    """Return the number of processes: at least 8, at least 4 per core, at most `ROWS`, few idle in the last round."""
     counts = range(min(max(8, 4 * cores), ROWS), ROWS + 1)
     return max(counts, key=lambda count: ((episodes % count or count) / count, -count))
 
 
 class EnvironmentFailed(Exception):
-    """The environment breaks whenever it is used."""
+    """The environment fails in every attempt."""
 
 
 class Cancelled(Exception):
-    """An evaluation was ended by `Evaluator.cancel`."""
+    """`Evaluator.cancel` ended the evaluation."""
 
 
 @dataclass
 class Running:
-    """An episode under way in one process."""
+    """An unfinished episode in one process."""
 
     index: int
     seed: int
@@ -61,14 +61,14 @@ class Running:
 
 
 class Evaluator:
-    """Processes with environments, kept warm from one evaluation to the next.
+    """Processes with environments, which are reused for all evaluations.
 
     Args:
         make_environment: Makes an environment; called in each process.
-        processes: How many environments to run at once; as many as suit the machine if None.
+        processes: Concurrent environments; chosen for the machine if None.
         keep_positions: Whether episodes keep the first two numbers of each observation.
-        timeout: Seconds that an environment may take to answer.
-        modules: Modules that the processes share, imported once.
+        timeout: Maximum seconds for an answer of an environment.
+        modules: Modules that are imported once for all processes.
     """
 
     def __init__(
@@ -98,11 +98,11 @@ class Evaluator:
             process.stop()
 
     def cancel(self) -> None:
-        """Make `run`, which may be under way in another thread, raise `Cancelled`."""
+        """Make `run`, possibly in another thread, raise `Cancelled`."""
         self.cancelled = True
 
     def run(self, policy: Policy, episodes: int, first_seed: int = 0, best_of: int | None = None) -> list[Episode]:
-        """Play episodes with the seeds `first_seed`, `first_seed + 1`, ...; one that breaks or hangs is a failure."""
+        """Play episodes with the seeds `first_seed`, `first_seed + 1`, ...; errors and timeouts are failed episodes."""
         finished: dict[int, Episode] = {}
         waiting = iter(range(episodes))
         running: dict[int, Running] = {}
@@ -122,7 +122,7 @@ class Evaluator:
         return [finished[index] for index in range(episodes)]
 
     def begin(self, number: int, running: dict[int, Running], waiting: Iterator[int], first_seed: int) -> None:
-        """Give the next episode, if there is one, to a process."""
+        """Start the next episode, if there is one, in a process."""
         index = next(waiting, None)
         if index is None:
             return
@@ -131,7 +131,7 @@ class Evaluator:
         self.processes[number].send(Reset(seed))
 
     def absorb(self, running: Running, answer: Seen | Broke) -> Episode | None:
-        """Add the answer of an environment to its episode; return the episode if that was its end."""
+        """Add the answer of an environment to its episode; return the episode if it has ended."""
         if isinstance(answer, Seen):
             if running.observation is not None:
                 running.step += 1
@@ -153,7 +153,7 @@ class Evaluator:
     def send_actions(
         self, policy: Policy, numbers: list[int], running: dict[int, Running], best_of: int | None
     ) -> None:
-        """Run the policy once for all processes that have an observation to act on."""
+        """Run the policy once and send an action to each process with an observation."""
         ready = [number for number in numbers if running[number].observation is not None]
         if not ready:
             return
@@ -172,11 +172,11 @@ class Evaluator:
             self.processes[number].send(Step(actions[row]))
 
     def collect_answers(self, running: dict[int, Running]) -> dict[int, Seen | Broke]:
-        """Return the answers of processes that answered, died or ran out of time.
+        """Return the answers of the processes that answered, died or timed out.
 
-        A call of the policy costs the same for one row as for all, so wait for more answers as long as every core has
-        an environment to step and one more to go on with while the policy runs. After a second without any answer
-        return none, so that `cancel` is noticed.
+        A call of the policy costs the same for one row as for all rows. So wait for more answers as long as every core
+        still has two environments to step, one of them while the policy runs. After a second without any answer,
+        return no answers, so that `run` can check for a cancellation.
         """
         answers: dict[int, Seen | Broke] = {}
         stepping = {self.processes[number].connection.fileno(): number for number in running}

@@ -1,12 +1,13 @@
-"""Fitted-Q evaluation: the value of a given policy, from data alone.
+"""Fitted-Q evaluation: estimate the value of a given policy from data.
 
     y_j = r + gamma m Qbar_j(s', a'),  a' ~ policy(s')
     L   = mean_j w_j (Q_j(s, a) - y_j)^2
 
-Each critic j has its own target and its own weights w_j: how often each trajectory was drawn when as many were drawn
-with replacement (a bootstrap), so critics differ as much as the data leaves open. They start as regressions on the
-discounted returns of the data: those have the right size, which Bellman steps alone would take thousands to find.
-Reference: "Batch Policy Learning under Constraints"; the bootstrap of "Bootstrapping Fitted Q-Evaluation".
+m is the not-terminal mask. Each critic j has its own target and its own bootstrap weights w_j: how often each
+trajectory was drawn with replacement. The spread of the critics thus measures the uncertainty that the data leaves.
+The critics start as regressions on the discounted returns of the data, which have the right magnitude; Bellman steps
+alone would need thousands of updates to reach it.
+Reference: "Batch Policy Learning under Constraints"; the bootstrap is from "Bootstrapping Fitted Q-Evaluation".
 """
 
 import functools
@@ -27,7 +28,7 @@ from drol.data.trajectories import Part, spread
 from drol.evaluation.support import draw_actions
 from drol.networks.critics import QEnsemble
 from drol.policy import Policy
-from drol.types import Metrics
+from drol.transition import Metrics
 
 CRITICS = 4
 HIDDEN_SIZES = (128, 128)
@@ -35,18 +36,18 @@ BATCH_SIZE = 256
 LEARNING_RATE = 1e-3
 TARGET_RATE = 0.05
 START_UPDATES = 2_000  # of the regression on returns
-TRANSITIONS = 100_000  # of the data, at most: the policy acts once in each
-INITIAL_STATES = 1_000  # at most
+TRANSITIONS = 100_000  # maximum number of transitions; the policy acts once in each
+INITIAL_STATES = 1_000  # maximum number
 RESAMPLES = 2_000
 
 
 class FittedQ(eqx.Module):
-    """Critics of one policy; networks see standardised observations and return standardised values."""
+    """Critics of one policy; the networks map standardised observations to standardised values."""
 
     critics: QEnsemble
     standardisation: Standardisation
     mean: Array  # of the returns of the data
-    deviation: Array
+    deviation: Array  # their standard deviation
 
     def __call__(self, observation: Array, action: Array) -> Array:
         """Return the values [critics, ...]."""
@@ -54,32 +55,32 @@ class FittedQ(eqx.Module):
 
 
 class FittedData(eqx.Module):
-    """What the critics are fitted on, with all that does not depend on the policy."""
+    """The data on which critics are fitted; it does not depend on the policy."""
 
     dataset: Dataset
     index: Array  # [M], the transitions that are used
     weight: Array  # w, [critics, M]
     discounted_return: Array  # [M]
-    lowest: Array  # what a value can be at least
-    highest: Array  # what the value after each transition can be at most, [M]
+    lowest: Array  # lower bound of values
+    highest: Array  # upper bound of the value after each transition, [M]
     discount: Array
     start: FittedQ
 
 
 def prepare(part: Part, discount: float, seed: int = 0, updates: int = START_UPDATES) -> FittedData:
-    """Choose transitions, draw the weights of the critics and fit these to the returns of the data."""
+    """Choose transitions, draw the bootstrap weights and fit the critics to the returns of the data."""
     index = part.spread(TRANSITIONS)
     trajectories = part.trajectories
     returns, unseen = trajectories.discounted_returns(discount)
     reward = trajectories.reward[index]
-    # What follows the last transition of a trajectory is taken to be as good as the data is on average.
+    # After the last transition of a trajectory, assume the mean reward of the data.
     returns = returns[index] + unseen[index] * reward.mean() / (1 - discount)
     count = part.end - part.begin
     draws = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), CRITICS)
     bounds = np.asarray([reward.min(), reward.max(), 0]) / (1 - discount)
     spec = part.dataset.spec
     standardisation = Standardisation.identity(spec)
-    if len(spec.observation_shape) == 1:  # the encoder of images scales them itself
+    if len(spec.observation_shape) == 1:  # the encoder of images does its own scaling
         observation = part.dataset.take(jnp.asarray(index)).observation
         standardisation = Standardisation.from_moments(*observation_moments(observation))
     key, start_key = jax.random.split(jax.random.key(seed))
@@ -103,7 +104,7 @@ def prepare(part: Part, discount: float, seed: int = 0, updates: int = START_UPD
 
 
 def fit(data: FittedData, policy: Policy, updates: int, key: Array, best_of: int | None = None) -> FittedQ:
-    """Return the critics of a policy after this many updates."""
+    """Return the critics of a policy after `updates` updates."""
     action_key, fit_key = jax.random.split(key)
     next_action = policy_actions(policy, data.dataset, data.index, action_key, best_of)
     return fit_bellman(data, next_action, fit_key, updates)
@@ -111,10 +112,13 @@ def fit(data: FittedData, policy: Policy, updates: int, key: Array, best_of: int
 
 @functools.partial(jax.jit, static_argnames="best_of")
 def policy_actions(policy: Policy, dataset: Dataset, index: Array, key: Array, best_of: int | None) -> Array:
-    """Draw one action [M, action] of the policy at the state after each transition; once, because some cost much."""
+    """Draw one action [M, action] of the policy at the state after each transition.
+
+    The actions are drawn once and not in every update, because some policies are slow.
+    """
     count = len(index)
     chunks = -(-count // BATCH_SIZE)
-    index = jnp.resize(index, (chunks, BATCH_SIZE))  # the last chunk is filled up with what is already there
+    index = jnp.resize(index, (chunks, BATCH_SIZE))  # the last chunk is filled with repeated rows
     keys = jax.random.split(key, index.shape)
 
     def act(chunk: tuple[Array, Array]) -> Array:
@@ -151,9 +155,9 @@ def fit_returns(data: FittedData, key: Array, updates: Array | int) -> FittedQ:
 def fit_bellman(
     data: FittedData, next_action: Array, key: Array, updates: Array | int, pessimistic: bool = False
 ) -> FittedQ:
-    """Fit the critics to the policy by Bellman steps, from the regression on returns.
+    """Fit the critics to the policy by Bellman steps, starting from the regression on returns.
 
-    A pessimistic fit lets all critics learn from the lowest of them.
+    In a pessimistic fit, all critics learn from the minimum of the target critics.
     """
     start = data.start
 
@@ -178,7 +182,7 @@ def fit_bellman(
 
 @functools.partial(jax.jit, static_argnames="best_of")
 def policy_values(policy: Policy, critics: Any, observation: Array, key: Array, best_of: int | None) -> Array:
-    """Return `V_j(s)` [critics, states]: the mean of Q over draws of the policy's actions."""
+    """Return `V_j(s)` [critics, states]: the mean of Q over actions drawn from the policy."""
     action = draw_actions(policy, observation, key, best_of)  # [draws, states, action]
     return jax.lax.map(lambda each: critics(observation, each), action).mean(0)
 
@@ -190,15 +194,15 @@ def data_values(critic: Any, observation: Array, action: Array) -> Array:
 
 
 def initial_observations(part: Part) -> Array:
-    """Return the observations in which trajectories begin."""
+    """Return the first observations of trajectories, at most `INITIAL_STATES`."""
     first = part.trajectories.first[part.begin : part.end]
     return part.dataset.take(jnp.asarray(first[spread(len(first), INITIAL_STATES)])).observation
 
 
 def bootstrap_interval(values: np.ndarray, seed: int = 0) -> tuple[float, float]:
-    """Return the middle 95% of the mean of values [critics, trajectories], over draws of a critic and of trajectories.
+    """Return the 95% bootstrap interval of the mean of values [critics, trajectories].
 
-    Both are resampled at once, which `scipy.stats.bootstrap` cannot do.
+    A critic and the trajectories are resampled together, which `scipy.stats.bootstrap` cannot do.
     """
     generator = np.random.default_rng(seed)
     critics, count = values.shape

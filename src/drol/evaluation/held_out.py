@@ -1,4 +1,4 @@
-"""The part of a task's data that policies are tested on without a simulator, and the part it is compared with."""
+"""Split a task's data into the held-out part, on which policies are tested, and the reference part."""
 
 from drol.data.trajectories import LARGEST, Part, trajectories_of
 from drol.errors import InputError
@@ -6,10 +6,10 @@ from drol.tasks.base import Task
 
 
 def split(task: Task) -> tuple[Part, Part, bool]:
-    """Return the part to compare with, the part to test on, and whether no update saw the latter.
+    """Return the reference part, the part to test on, and whether the latter was not used for training.
 
-    Without validation data the last tenth of the trajectories is tested against the others; a policy that was
-    trained on all of them has then seen what it is tested on.
+    Without validation data, the last tenth of the trajectories is tested against the others. A policy trained on all
+    trajectories has then seen the tested part.
     """
     dataset = task.train.leading(LARGEST)
     train = trajectories_of(dataset)

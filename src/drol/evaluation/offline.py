@@ -1,7 +1,8 @@
-"""What data alone says of a policy, so that one of several can be chosen without a simulator.
+"""Evaluate policies on data only, to choose among them without a simulator.
 
-Four figures: the error against held-out actions and the distance to the support of the data (support.py), the value by
-fitted-Q evaluation (fitted_q.py), and how well critics order held-out returns (here).
+There are four types of metrics: the error against held-out actions and the distance to the support of the data
+(support.py), the value by fitted-Q evaluation (fitted_q.py), and the rank correlation of critics with held-out returns
+(this module).
 """
 
 from collections.abc import Sequence
@@ -18,18 +19,18 @@ from drol.errors import InputError
 from drol.evaluation import fitted_q
 from drol.evaluation.fitted_q import FittedQ
 from drol.evaluation.held_out import split
-from drol.evaluation.support import find_neighbours, offline_scores
+from drol.evaluation.support import draw_precision, find_neighbours, offline_scores
 from drol.policy import Policy
 from drol.tasks.base import Task
 
 UPDATES = 5_000  # of fitted-Q evaluation, for each policy
-DISCOUNT = 0.99  # for an algorithm that has none
-LARGEST_UNSEEN = 0.1  # a return counts for calibration if at most this weight of it lies outside the data
-CALIBRATED = 2_048  # transitions, at most
+DISCOUNT = 0.99  # of values; the same for all runs, so that values are comparable
+LARGEST_UNSEEN = 0.1  # a return is used for calibration if at most this share of its weight lies beyond the data
+CALIBRATED = 2_048  # maximum number of transitions for calibration
 
 
 class OfflineEvaluator:
-    """What the evaluations of many policies on one task share: the held-out states and the start of the critics."""
+    """Evaluate policies on one task; the held-out states and the initial critics are shared by all evaluations."""
 
     def __init__(self, task: Task, discount: float = DISCOUNT, updates: int = UPDATES):
         if not 0 <= discount < 1:
@@ -37,19 +38,20 @@ class OfflineEvaluator:
         self.updates = updates
         reference, tested, self.unseen = split(task)
         self.held_out = find_neighbours(reference, tested)
-        # With few updates (images on a machine without a GPU), the regression before them is short, too.
+        # With few updates (images on a machine without a GPU), the initial regression is short too.
         self.data = fitted_q.prepare(reference, discount, updates=min(updates, fitted_q.START_UPDATES))
         self.initial = fitted_q.initial_observations(reference)
         self.calibration = Calibration(tested, discount)
 
     def evaluate(self, policy: Policy, best_of: int | None = None) -> dict[str, float | None]:
-        """Return all figures of one policy; None where the data or the method lacks what a figure needs."""
+        """Return all metrics of one policy; None for a metric that the data or the method does not allow."""
         score_key, fit_key, value_key = jax.random.split(jax.random.key(0), 3)
         fitted = fitted_q.fit(self.data, policy, self.updates, fit_key, best_of)
         values = np.asarray(fitted_q.policy_values(policy, fitted, self.initial, value_key, best_of))
         low, high = fitted_q.bootstrap_interval(values)
         figures = {
             **offline_scores(policy, self.held_out, score_key, best_of),
+            "draw_ratio": draw_precision(policy, self.held_out, score_key).ratio,
             "value": float(values.mean()),
             "value_low": low,
             "value_high": high,
@@ -63,7 +65,7 @@ class OfflineEvaluator:
 
 
 class OwnCritics(eqx.Module):
-    """The critics that a policy carries, as functions of observations as the environment gives them."""
+    """The critics of a policy, as functions of raw observations of the environment."""
 
     policy: Policy
 
@@ -86,7 +88,7 @@ class Calibration:
         self.batch = part.dataset.take(jnp.asarray(chosen)) if len(chosen) > 1 else None
 
     def figures(self, name: str, critic: FittedQ | OwnCritics) -> dict[str, float | None]:
-        """Return the rank correlation of Q with returns, and how much Q is above them."""
+        """Return the rank correlation of Q with the returns, and the mean of Q minus the returns."""
         if self.batch is None:
             return {f"{name}_rank": None, f"{name}_bias": None}
         q = np.asarray(fitted_q.data_values(critic, self.batch.observation, self.batch.action)).mean(0)
@@ -94,7 +96,7 @@ class Calibration:
 
 
 def rank_correlation(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> float | None:
-    """Return Spearman's correlation; None where one of the two never changes."""
+    """Return Spearman's correlation; None if one of the sequences is constant."""
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
     correlation, _ = spearmanr(first, second)

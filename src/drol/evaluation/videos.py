@@ -1,4 +1,4 @@
-"""Videos of episodes: each is played again, which gives the same episode, while the environment draws itself."""
+"""Record videos of episodes: each episode is replayed exactly while the environment is rendered."""
 
 import io
 import math
@@ -20,7 +20,7 @@ FRAME_MILLISECONDS = 50
 
 
 class Recorder:
-    """An environment that draws itself; one that cannot is refused at once."""
+    """Replay and render episodes; the constructor raises `InputError` if the environment cannot be rendered."""
 
     def __init__(self, task: Task, timeout: float = 120.0):
         assert task.make_environment is not None
@@ -41,7 +41,7 @@ class Recorder:
         self.process.stop()
 
     def record(self, policy: Policy, episode: Episode, best_of: int, path: Path) -> None:
-        """Play an episode again and write it as an animation of at most about a hundred frames."""
+        """Replay an episode and write it as an animation of about `MOST_FRAMES` frames at most."""
         interval = max(1, math.ceil(episode.length / MOST_FRAMES))
         self.process.send(Reset(episode.seed))
         answer = self.process.receive()
@@ -63,7 +63,7 @@ class Recorder:
         write_whole(path, content.getvalue())
 
     def picture(self) -> np.ndarray:
-        """Return what the environment looks like now, [height, width, 3] of bytes."""
+        """Return a picture of the environment, [height, width, 3] of bytes."""
         pixels = self.process.render()
         if isinstance(pixels, Broke) or pixels.ndim != 3:
             reason = pixels.reason if isinstance(pixels, Broke) else "it gives no picture"
@@ -75,7 +75,7 @@ class Recorder:
 
 
 def import_pillow() -> Any:
-    """Return the module of Pillow that makes images; say how to install it where it is missing."""
+    """Return the image module of Pillow; raise `InputError` with the install command if it is missing."""
     try:
         from PIL import Image
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The process that owns one environment. It imports no jax; whatever breaks in it costs one episode."""
+"""The process of one environment. It does not import jax. A failure in it ends only the current episode."""
 
 import random
 import signal
@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# They ask a run to save and stop, and often reach every process of a terminal or a job; the main one decides.
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+from drol.stop_signals import STOP_SIGNALS
 
 
 class Reset(NamedTuple):
@@ -26,36 +25,36 @@ class Step(NamedTuple):
 
 
 class Render(NamedTuple):
-    """Draw what the environment looks like now."""
+    """Render the environment."""
 
 
 class Picture(NamedTuple):
-    """What it looks like."""
+    """A rendered picture."""
 
     pixels: np.ndarray  # [height, width, 3] of bytes
 
 
 class Seen(NamedTuple):
-    """What the environment answered."""
+    """The result of a reset or a step."""
 
     observation: np.ndarray
     reward: float
-    done: bool  # the episode is over, because the task ended or because its time was up
+    done: bool  # the episode is over: terminated or truncated
     success: bool
-    terminated: bool = False  # the task ended
+    terminated: bool = False
 
 
 class Broke(NamedTuple):
-    """The environment raised an error; a new one is made for the next episode."""
+    """The environment raised an error; the next episode gets a new environment."""
 
     reason: str
 
 
 def serve(connection: Connection, make_environment: Callable[[], Any]) -> None:
     """Answer resets and steps until the other side closes the connection."""
-    for number in STOP_SIGNALS:
+    for number in STOP_SIGNALS:  # a terminal sends them to every process; only the main process handles them
         signal.signal(number, signal.SIG_IGN)
-    warnings.filterwarnings("ignore", ".*precision lowered by casting")  # of OGBench's tables, at every reset
+    warnings.filterwarnings("ignore", ".*precision lowered by casting")  # from OGBench's tables, at every reset
     environment = None
     while True:
         try:
@@ -78,12 +77,12 @@ def serve(connection: Connection, make_environment: Callable[[], Any]) -> None:
             answer = Broke(f"{type(error).__name__}: {error}")
         try:
             connection.send(answer)
-        except OSError:  # nobody waits for it any more
+        except OSError:  # the other side has closed the connection
             return
 
 
 def render(environment: Any) -> np.ndarray:
-    """Return a picture by the environment's own way of drawing itself."""
+    """Return a picture from `render` of the environment; an empty array if that returns None."""
     from drol.tasks.ogbench.environment import draw_without_screen
 
     draw_without_screen()
@@ -95,7 +94,7 @@ def render(environment: Any) -> np.ndarray:
 
 
 def reset(environment: Any, seed: int) -> Seen:
-    """Start an episode that depends on its seed alone: OGBench also draws from the global generator of NumPy."""
+    """Start an episode that depends only on its seed; OGBench also uses the global generator of NumPy."""
     random.seed(seed)
     np.random.seed(seed)
     environment.action_space.seed(seed)

@@ -1,1 +1,1 @@
-"""A trained policy as files that run without jax: a bundle for `drol_runtime`, ONNX, StableHLO."""
+"""Export a trained policy as a bundle for `drol_runtime` (NumPy only), as ONNX or as StableHLO."""

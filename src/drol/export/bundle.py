@@ -1,4 +1,4 @@
-"""Write a bundle: weights, a description of the policy in JSON, and a test. `drol_runtime.bundle` reads it."""
+"""Write a bundle: weights, a JSON description of the policy, and test data. `drol_runtime.bundle` reads it."""
 
 import hashlib
 import json
@@ -22,12 +22,12 @@ from drol.policy import Policy
 from drol.runs.run import Run
 from drol.storage import write_synced
 
-RANGE_ROWS = 200_000  # of the data, evenly spread, from which the range of observations is taken
+RANGE_ROWS = 200_000  # maximum number of evenly spread rows of the data from which the observation range is computed
 
 
 @dataclass(frozen=True)
 class Example:
-    """Observations of the data, latents, and what the trained policy did, in the units of the data."""
+    """Observations of the data, latents, and the actions of the trained policy, in the units of the data."""
 
     observation: np.ndarray  # [rows, observation]
     latent: np.ndarray  # [rows, best_of, action]
@@ -39,7 +39,7 @@ class Example:
 
 
 def write_bundle(folder: Path, run: Run, policy: Policy, example: Example, step: int, seed: int | None) -> None:
-    """Write the files of a bundle into a folder; other files that are there get a checksum, too."""
+    """Write the files of a bundle into a folder; other files in the folder get a checksum too."""
     sampler = policy.algorithm.sampler(policy.networks)
     chosen = example.best_of > 1
     arrays = {
@@ -64,18 +64,19 @@ def write_bundle(folder: Path, run: Run, policy: Policy, example: Example, step:
         "step": step,
         "seed": run.config.seeds[0] if seed is None else seed,
         "dataset_fingerprint": run.directory.read_config().get("dataset_fingerprint", ""),
+        "control_rate": run.task.control_rate,
         "observation": observation_entry(run, policy),
         "action": action_entry(policy, sampler.action_size),
         "sampler": sampler_entry(sampler, example.best_of),
         "files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
     }
-    description = json.loads(json.dumps(description))  # tuples as lists, as a reader sees them
+    description = json.loads(json.dumps(description))  # tuples become lists, as in the file
     description["sha256"] = digest(description)
     write_synced(folder / DESCRIPTION, json.dumps(description, indent=1).encode())
 
 
 def network_arrays(name: str, network: MLP, stacked: bool) -> dict[str, np.ndarray]:
-    """Return the arrays of a network by name; all have the members of an ensemble as their first axis."""
+    """Return the arrays of a network by name; the first axis of each is the ensemble."""
 
     def array(values: Any) -> np.ndarray:
         found = np.asarray(values, np.float32)
@@ -90,14 +91,14 @@ def network_arrays(name: str, network: MLP, stacked: bool) -> dict[str, np.ndarr
 
 
 def observation_entry(run: Run, policy: Policy) -> dict[str, Any]:
-    """Return what the policy sees: how many numbers, what they are, and from where to where they went in the data."""
+    """Describe the observations: their size, their names, and their range in the data."""
     data = run.task.train
     rows = np.asarray(data.take(jnp.asarray(spread(data.size, RANGE_ROWS))).observation, np.float64)
     return entry(rows.shape[1], rows.min(0), rows.max(0), policy.observation_dimensions)
 
 
 def action_entry(policy: Policy, size: int) -> dict[str, Any]:
-    """Return what the policy does: how many numbers, and the box of the data, in its units."""
+    """Describe the actions: their size, their names, and the action bounds of the data, in its units."""
     box = policy.action_box
     low, high = ([-1.0] * size, [1.0] * size) if box is None else (box.low, box.high)
     return entry(size, low, high, policy.action_dimensions)
@@ -110,7 +111,7 @@ def entry(size: int, low: Iterable[float], high: Iterable[float], dimensions: Di
 
 
 def sampler_entry(sampler: Sampler, best_of: int) -> dict[str, Any]:
-    """Return how the policy acts, as `drol.networks.sampler` has it."""
+    """Describe the computation of an action, as in `drol.networks.sampler`."""
 
     def shape(network: MLP, members: int = 1) -> Mapping[str, Any]:
         return {"layers": len(network.layers), "members": members, "layer_norm": bool(network.norms)}

@@ -1,5 +1,6 @@
-"""Export a policy of a run: write it, run what was written on real observations, and only then give it its name."""
+"""Export a policy of a run; the written files are tested on real observations before the folder gets its name."""
 
+import contextlib
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +10,11 @@ import drol_runtime
 import jax
 import jax.numpy as jnp
 import numpy as np
-from drol_runtime.bundle import DESCRIPTION
+from drol_runtime.bundle import DESCRIPTION, LARGEST_BEST_OF
 
 from drol.data.trajectories import spread
 from drol.errors import InputError
+from drol.evaluation.support import hold_out, offline_scores, support_warning
 from drol.export import onnx_file, stablehlo
 from drol.export.bundle import Example, write_bundle
 from drol.policy import Policy
@@ -20,21 +22,29 @@ from drol.runs.run import Run, open_run
 from drol.storage import replace_folder
 
 TEST_ROWS = 64  # observations of the data on which every output is compared with the trained policy
-LARGEST_DIFFERENCE = 1e-5  # times the half width of the box of actions
+LARGEST_DIFFERENCE = 1e-5  # in units of half the width of the action bounds
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What `export_policy` made.
+    """The result of `export_policy`.
 
     Attributes:
-        path: The folder, as a path from the root.
+        path: The folder, as an absolute path.
         differences: For each output, the largest difference of its actions to those of the trained policy, in units
-            of half the width of the box of actions.
+            of half the width of the action bounds.
+        outside_support: The share of the policy's actions outside the support of the data; None for a task with a
+            simulator, whose scores are more informative, or with too little data.
     """
 
     path: Path
     differences: dict[str, float]
+    outside_support: float | None = None
+
+    @property
+    def warning(self) -> str | None:
+        """A warning with advice if the policy leaves the support of the data; None otherwise."""
+        return support_warning(self.outside_support)
 
 
 def export_policy(
@@ -47,21 +57,21 @@ def export_policy(
     stablehlo_file: bool = False,
     replace: bool = False,
 ) -> Exported:
-    """Write a policy as a bundle that a robot runs with NumPy alone.
+    """Write a policy as a bundle that a robot runs with NumPy only.
 
     Args:
         run: A run, or its folder.
         out: The folder to write.
-        step: The update after which the policy was saved; the newest if None.
-        seed: The seed that trained it; the first of the run if None.
-        best_of: Actions to draw, of which the critic chooses the best; the method's own number if None.
-        onnx: Whether to write policy.onnx as well; needs the extra `onnx`.
-        stablehlo_file: Whether to write policy.stablehlo as well.
-        replace: Whether a bundle that is there may be replaced.
+        step: The step at which the policy was saved; the newest if None.
+        seed: Its seed; the first of the run if None.
+        best_of: The number of actions to draw, from which the critic chooses the best; the method's default if None.
+        onnx: Whether to also write policy.onnx; needs the extra `onnx`.
+        stablehlo_file: Whether to also write policy.stablehlo.
+        replace: Whether an existing bundle may be replaced.
 
     Returns:
-        The folder, and how far each output is from the trained policy on observations of the data. An output that is
-        too far is an error, and nothing is written.
+        The folder, and the difference of each output to the trained policy on observations of the data. If a
+        difference is too large, `InputError` is raised and nothing is written.
 
     Example:
         >>> import drol
@@ -71,7 +81,10 @@ def export_policy(
     run = run if isinstance(run, Run) else open_run(run)
     out = check_destination(Path(out), replace)
     policy = run.policy(step, seed)
-    example = make_example(run, policy, policy.algorithm.check_best_of(best_of))
+    count = policy.algorithm.check_best_of(best_of)
+    if count > LARGEST_BEST_OF:
+        raise InputError(f"best_of is {count:,}; a bundle draws at most {LARGEST_BEST_OF:,} actions")
+    example = make_example(run, policy, count)
     partial = out.with_name(f".{out.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -90,11 +103,20 @@ def export_policy(
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    return Exported(out, differences)
+    return Exported(out, differences, share_outside(run, policy, best_of))
+
+
+def share_outside(run: Run, policy: Policy, best_of: int | None) -> float | None:
+    """Return the share of a policy's actions outside the support; None with a simulator or too little data."""
+    if run.task.make_environment is not None:
+        return None
+    with contextlib.suppress(InputError):  # data of a single trajectory
+        return offline_scores(policy, hold_out(run.task), jax.random.key(0), best_of)["outside_support"]
+    return None
 
 
 def check_destination(out: Path, replace: bool) -> Path:
-    """Return the folder to write as a path from the root; refuse one that holds something else."""
+    """Return the folder to write as an absolute path; raise `InputError` if it has other content."""
     try:
         found = out.resolve()
     except RuntimeError as error:
@@ -109,7 +131,7 @@ def check_destination(out: Path, replace: bool) -> Path:
 
 
 def make_example(run: Run, policy: Policy, best_of: int) -> Example:
-    """Let the trained policy act on observations of the data, and keep the latents that it drew."""
+    """Return actions of the trained policy on observations of the data, with the latents that it drew."""
     data = run.task.train
     sampler = policy.algorithm.sampler(policy.networks)
     observation = np.asarray(data.take(jnp.asarray(spread(data.size, TEST_ROWS))).observation, np.float32)
@@ -120,7 +142,7 @@ def make_example(run: Run, policy: Policy, best_of: int) -> Example:
 
 
 def difference(policy: Policy, example: Example, act: Any) -> float:
-    """Return how far actions are from those of the trained policy, in units of half the width of the box, if any."""
+    """Return the largest difference to the trained policy, in units of half the width of the action bounds, if any."""
     found = np.asarray(act(example.observation, latent=example.latent), np.float64)
     unit = 1.0 if policy.action_box is None else policy.action_box.unit
     return float((np.abs(found - example.action) / unit).max())

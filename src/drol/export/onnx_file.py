@@ -1,4 +1,4 @@
-"""A policy as ONNX, for onnxruntime and its relatives: observations and latents in, actions out, for any batch."""
+"""Write a policy as ONNX; it maps a batch of observations and latents, of any size, to actions."""
 
 import json
 from collections.abc import Callable
@@ -15,11 +15,11 @@ from drol.policy import Policy
 from drol.storage import write_synced
 
 FILE = "policy.onnx"
-OPSET, IR_VERSION = 20, 10  # the first opset with GELU, and what onnxruntime reads since 1.18
+OPSET, IR_VERSION = 20, 10  # the first opset with GELU; the IR version that onnxruntime reads since 1.18
 
 
 def write(folder: Path, policy: Policy, example: Example) -> None:
-    """Write the policy; the latents are an input, so that what is drawn is the caller's affair."""
+    """Write the policy; the latents are an input, so the caller draws them."""
     onnx = import_onnx()
     graph = Graph(onnx)
     sampler = policy.algorithm.sampler(policy.networks)
@@ -90,9 +90,9 @@ class Graph:
         self.onnx, self.nodes, self.constants = onnx, [], []
 
     def add(self, kind: str, *inputs: str | np.ndarray | np.generic, output: str | None = None, **attributes) -> str:
-        """Add a node and return the name of its output; an input is such a name, or an array, which becomes a constant.
+        """Add a node and return the name of its output.
 
-        Numbers become float32, whole numbers int64.
+        An input is the name of an output, or an array, which becomes a constant: int64 for integers, else float32.
         """
         name = output or f"v{len(self.nodes)}"
         names = [each if isinstance(each, str) else self.constant(np.asarray(each)) for each in inputs]
@@ -106,7 +106,7 @@ class Graph:
         return name
 
     def with_constants(self, seen: list[str], conditions: tuple[float, ...]) -> str:
-        """Join columns, the last of which are the same numbers in every row."""
+        """Concatenate columns, followed by conditions that are the same in every row."""
         if conditions:
             rows = self.add("Gather", self.add("Shape", seen[0]), np.asarray([0]), axis=0)
             shape = self.add("Concat", rows, np.asarray([len(conditions)]), axis=0)
@@ -125,9 +125,9 @@ class Graph:
         return x
 
     def serialise(self, inputs: dict[str, tuple[int, ...]], output: tuple[int, ...], texts: dict[str, str]) -> bytes:
-        """Return the graph as the bytes of a file, checked; the first axis of inputs and output is the batch.
+        """Check the graph and return the bytes of the file; the first axis of inputs and output is the batch.
 
-        Texts, such as the names of the numbers, go into the metadata of the model.
+        `texts`, such as the names of dimensions, are stored in the metadata of the model.
         """
         helper, kind = self.onnx.helper, self.onnx.TensorProto.FLOAT
         made = helper.make_graph(

@@ -1,4 +1,4 @@
-"""A policy as StableHLO, for programs that run XLA: observations and latents in, actions out, for any batch."""
+"""Write a policy as StableHLO, for XLA; it maps a batch of observations and latents, of any size, to actions."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ PLATFORMS = ("cpu", "cuda", "tpu")
 
 
 def write(folder: Path, policy: Policy, example: Example) -> None:
-    """Write the policy for CPUs, GPUs and TPUs; StableHLO promises to read it for some months, not for ever."""
+    """Write the policy for CPUs, GPUs and TPUs; StableHLO guarantees compatibility only for some months."""
     sampler = policy.algorithm.sampler(policy.networks)
     box = policy.action_box
 

@@ -9,7 +9,7 @@ from jax import Array
 
 from drol.networks.encoders import Encoder, make_encoder
 from drol.networks.mlp import MLP
-from drol.types import Spec
+from drol.transition import Spec
 
 
 class QEnsemble(eqx.Module):

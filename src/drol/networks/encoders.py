@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from drol.networks.mlp import Linear
-from drol.types import Spec
+from drol.transition import Spec
 
 STACK_SIZES = (16, 32, 32)  # channels of the three stacks of the small IMPALA encoder
 FEATURES = 512

@@ -1,4 +1,4 @@
-"""Everything that determines a run."""
+"""The settings of a run."""
 
 import dataclasses
 import hashlib
@@ -14,13 +14,13 @@ from drol.errors import InputError, unknown_name
 from drol.tasks import DEFAULT_TASK, load_task
 from drol.tasks.base import Task
 
-GROWING = ("steps", "online_steps")  # settings that may be larger when a run goes on
+GROWING = ("steps", "online_steps")  # settings that may grow when a run resumes
 MOST_STEPS = 10**12
 MOST_SEEDS = 2**32 - 1
 
 
 def setting(default: Any, description: str, *limits: float, choices: tuple[str, ...] | None = None) -> Any:
-    """Return a field of a run: its default, the help text of its flag, and what it may be."""
+    """Return a field of `RunConfig` with its default, the help text of its flag, and its limits or choices."""
     return dataclasses.field(default=default, metadata=bounds(description, *limits, choices=choices))
 
 
@@ -28,29 +28,30 @@ def setting(default: Any, description: str, *limits: float, choices: tuple[str, 
 class RunConfig:
     """The settings of a run: the algorithm with its hyperparameters, the task, the seeds and the intervals.
 
-    `drol.settings` makes one from a preset. Values that make no sense are refused with `InputError`.
+    `drol.settings` makes one from a preset. Invalid values raise `InputError`.
 
     Args:
         algorithm: An algorithm with its hyperparameters, such as `drol.DROL(bc_weight=0.3)`.
         task: The name of a task of `drol data list --all`.
-        seeds: Seeds, trained at once; each gives a policy of its own.
+        seeds: Seeds, trained together; each gives a separate policy.
         steps: Updates of each seed.
         online_steps: Further updates of each seed, each after one step in the environment.
         online_data: Batches of online updates: "keep" or "balance".
-        replay_size: Transitions of online steps that are kept, of which the oldest are overwritten; 0 keeps all.
+        replay_size: Transitions of online steps to keep; further ones overwrite the oldest. 0 keeps all.
         log_interval: Updates between two rows of metrics.
         evaluation_interval: Updates between two evaluations.
-        evaluation_episodes: Episodes of each evaluation of each seed.
-        evaluation_seed: Seed of the first evaluation episode; the others count up from it.
-        success_timing: When OGBench judges a step: "before" it, "after" it (as for the published scores), or
-            "environment" for what the installed version does.
+        evaluation_episodes: Episodes of each evaluation of each seed. With 0, no episode is played; policies and
+            metrics are still saved.
+        evaluation_seed: Seed of the first evaluation episode; the other episodes have the following seeds.
+        success_timing: When OGBench checks a step for success: "before" it, "after" it (as for the published scores),
+            or "environment" for the behaviour of the installed version.
         checkpoint_interval: Updates between two checkpoints.
-        standardise_observations: Whether observations are shifted and scaled to mean 0 and one deviation.
-        observation_scale: Deviation that standardised observations get.
-        frame_stack: Frames that make one observation of a visual task of OGBench.
-        crop_probability: Probability that the images of a batch are shifted at random, of a visual task of OGBench.
-        start_from: A run, or one folder of its checkpoints, whose networks and optimisers each seed starts from.
-        dataset: A file to use in place of the task's own.
+        standardise_observations: Whether observations are shifted to mean 0 and scaled to a common standard deviation.
+        observation_scale: Standard deviation of standardised observations.
+        frame_stack: Frames per observation, for visual tasks of OGBench.
+        crop_probability: Probability that the images of a batch are shifted at random, for visual tasks of OGBench.
+        start_from: A run, or one of its checkpoint folders, whose networks and optimisers are the initial states.
+        dataset: A file to use instead of the task's default.
 
     Example:
         >>> import drol
@@ -82,7 +83,12 @@ class RunConfig:
     )
     log_interval: int = setting(5_000, "updates between two rows of metrics", 1, MOST_STEPS)
     evaluation_interval: int = setting(100_000, "updates between two evaluations", 1, MOST_STEPS)
-    evaluation_episodes: int = setting(50, "episodes of each evaluation of each seed", 1, 1_000_000)
+    evaluation_episodes: int = setting(
+        50,
+        "episodes of each evaluation of each seed; 0 plays none",
+        0,
+        1_000_000,
+    )
     evaluation_seed: int = setting(
         0, "seed of the first evaluation episode; the others count up from it", 0, MOST_SEEDS
     )
@@ -121,6 +127,8 @@ class RunConfig:
         for field in dataclasses.fields(self):
             if "choices" in field.metadata:
                 check_field(field, getattr(self, field.name))
+            if isinstance(field.default, float):  # so that 4 and 4.0 give the same run, in memory and in files
+                object.__setattr__(self, field.name, float(getattr(self, field.name)))
         if not isinstance(self.algorithm, Algorithm):
             raise InputError(f"algorithm is {self.algorithm!r}; it must be an algorithm, such as drol.DROL()")
         last_episode = self.evaluation_seed + self.evaluation_episodes - 1
@@ -140,11 +148,11 @@ class RunConfig:
         return self.steps + self.online_steps
 
     def load_task(self) -> Task:
-        """Load the task with the data that the settings ask for, prepared for them."""
+        """Load the task with its data and prepare it for these settings."""
         return self.prepare(load_task(self.task, self.dataset))
 
     def prepare(self, task: Task) -> Task:
-        """Return a task with the timing of success and the images that the settings ask for."""
+        """Return a task with the success timing, the frame stack and the cropping of these settings."""
         task = task.judged(self.success_timing)
         if task.stacks_frames:
             return task.with_images(self.frame_stack, self.crop_probability)
@@ -155,14 +163,14 @@ class RunConfig:
         return task
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON can hold them."""
+        """Return the settings as values for JSON."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         values["algorithm"] = {"name": algorithm_name(self.algorithm), **self.algorithm.to_dict()}
         return json.loads(json.dumps(values))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], algorithm: type[Algorithm] | None = None) -> Self:
-        """Return the settings that `to_dict` gave; the class is needed for an algorithm that is not registered."""
+        """Return the settings from the result of `to_dict`; an unregistered algorithm needs its class."""
         hyperparameters = dict(values["algorithm"])
         name = hyperparameters.pop("name")
         kind = algorithm or find_algorithm(name)
@@ -174,7 +182,7 @@ class RunConfig:
         return cls(**{**rest, "algorithm": kind.from_dict(hyperparameters)})
 
     def folder_name(self) -> str:
-        """Return a folder for this run: the same settings, whatever the number of steps, have the same folder."""
+        """Return the default folder of this run; it depends on all settings except the numbers of steps."""
         content = {
             field.name: getattr(owner, field.name)
             for owner in (self, self.algorithm)
@@ -186,7 +194,7 @@ class RunConfig:
 
 
 class Difference(NamedTuple):
-    """One entry that two configurations do not share."""
+    """One entry that differs between two configurations."""
 
     path: tuple[str, ...]  # the names that lead to it
     before: Any
@@ -197,7 +205,7 @@ class Difference(NamedTuple):
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: tuple[str, ...] = ()) -> list[Difference]:
-    """Return what differs between two configurations as JSON, nested entries included."""
+    """Return the differences between two configurations in JSON form, nested entries included."""
     found = []
     for name in {**old, **new}:
         before, after = old.get(name), new.get(name)

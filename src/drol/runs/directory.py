@@ -1,4 +1,4 @@
-"""A run's folder; the only code that knows the names of its files."""
+"""The folder of a run; only this module knows the names of its files."""
 
 import io
 import json
@@ -10,15 +10,16 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired
 
 import numpy as np
 
 from drol.checkpoints import finish_replacements, named_steps, saved_steps, step_name
+from drol.decoding import Count, convert, entries, located, parse_json
 from drol.errors import InputError
 from drol.runs.config_file import CONFIG, read_config, write_config
-from drol.runs.row_files import read_rows, rewrite
-from drol.runs.rows import EvaluationRow, MetricsRow, OfflineRow, OnlineEpisodeRow, Row, Rows
+from drol.runs.record_files import name_faults, read_lines, read_rows, rewrite
+from drol.runs.records import EvaluationRow, MetricsRow, OfflineRow, OnlineEpisodeRow, Row, Rows
 from drol.storage import append_whole, exclusive, write_whole
 
 LOCK, EVALUATIONS_LOCK, REPORT, DIVERGENCE = ".lock", ".evaluations.lock", "report.html", "diverged.json"
@@ -32,8 +33,9 @@ ROW_FILES: dict[str, type[Any]] = {
     OFFLINE_EVALUATIONS: OfflineRow,
 }
 KEPT_CHECKPOINTS = 2
-KEPT_FORGOTTEN = 10  # rewinds whose remains are kept
-# What NumPy raises for an archive that is damaged, wherever the damage is.
+KEPT_FORGOTTEN = 10  # rewinds whose removed files are kept
+Scored = entries(step=Count, seed=Count, score=NotRequired[float | None])  # the entries that `scores_at` reads
+# All exceptions that NumPy may raise for a damaged archive.
 UNREADABLE = (OSError, ValueError, EOFError, KeyError, SyntaxError, NotImplementedError, MemoryError)
 UNREADABLE += (zipfile.BadZipFile, zlib.error, tokenize.TokenError)
 
@@ -60,7 +62,10 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder for one writer; make it if need be, refuse it if it is no run or cannot be written."""
+        """Lock the folder for one writer, and make it if needed.
+
+        Raise `InputError` if the folder has files but is not a run, is not writable, or is locked.
+        """
         if self.path.is_dir() and not self.exists:
             foreign = [each for each in self.path.iterdir() if each.name != LOCK and each.suffix != ".partial"]
             if foreign:
@@ -80,7 +85,7 @@ class RunDirectory:
 
     @contextmanager
     def evaluations_locked(self) -> Iterator[None]:
-        """Wait for, then hold, the files that evaluations after the training write; training may go on meanwhile."""
+        """Wait for the lock on the files of evaluations after training, and hold it; it does not block training."""
         with exclusive(self.path / EVALUATIONS_LOCK, None):
             yield
 
@@ -88,7 +93,7 @@ class RunDirectory:
         write_config(self.path, config)
 
     def read_config(self) -> dict[str, Any]:
-        """Return `config.json`: the settings, the fingerprint of the data, and where the run was made."""
+        """Return `config.json`: the settings, the fingerprint of the data, and the circumstances."""
         return read_config(self.path)
 
     def log_metrics(self, row: MetricsRow) -> None:
@@ -104,18 +109,15 @@ class RunDirectory:
         return read_rows(self.path / EVALUATIONS, EvaluationRow)
 
     def scores_at(self, step: int, seeds: int) -> dict[int, float | None]:
-        """Return the score of each evaluated seed after a step; None where there is no environment.
+        """Return the score of each evaluated seed at a step; a score is None if there is no environment.
 
-        Rows are read from the last one on until so many seeds are found: thousands of runs are asked for this.
+        For speed, rows are read from the end until `seeds` seeds are found: sweeps call this for thousands of runs.
         """
         path, found = self.path / EVALUATIONS, {}
         for text in reversed(path.read_bytes().split(b"\n")[:-1] if path.is_file() else []):
-            try:
-                row = json.loads(text)
-                if row["step"] == step:
-                    found[row["seed"]] = row.get("score")
-            except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise InputError(f"{path} has a line that is no evaluation ({error}); remove that line") from error
+            row = located(path, lambda text=text: convert(parse_json(text, nan=True), Scored, extra=True))
+            if row["step"] == step:
+                found[row["seed"]] = row.get("score")
             if len(found) == seeds:
                 break
         return found
@@ -126,59 +128,61 @@ class RunDirectory:
     def read_online_episodes(self) -> Rows[OnlineEpisodeRow]:
         return read_rows(self.path / ONLINE_EPISODES, OnlineEpisodeRow)
 
-    def log_extra_evaluation(self, row: EvaluationRow, replace: bool = False) -> list[str]:
-        """Record an evaluation that was asked for after training; see `replace_row`."""
+    def log_extra_evaluation(self, row: EvaluationRow, replace: bool = False) -> int:
+        """Record an evaluation after training; see `replace_row`."""
         return self.replace_row(EXTRA_EVALUATIONS, row, replace)
 
     def read_extra_evaluations(self) -> Rows[EvaluationRow]:
         return read_rows(self.path / EXTRA_EVALUATIONS, EvaluationRow)
 
-    def log_offline_evaluation(self, row: OfflineRow) -> list[str]:
-        """Record what data says of a policy; see `replace_row`."""
+    def log_offline_evaluation(self, row: OfflineRow) -> int:
+        """Record an offline evaluation; see `replace_row`."""
         return self.replace_row(OFFLINE_EVALUATIONS, row, replace=True)
 
     def read_offline_evaluations(self) -> Rows[OfflineRow]:
         return read_rows(self.path / OFFLINE_EVALUATIONS, OfflineRow)
 
-    def replace_row(self, name: str, row: EvaluationRow | OfflineRow, replace: bool) -> list[str]:
-        """Write a row in the place of one with the same step, seed and way of acting.
+    def replace_row(self, name: str, row: EvaluationRow | OfflineRow, replace: bool) -> int:
+        """Write a row, replacing the row with the same step, seed and way of acting.
 
-        Unless `replace` says otherwise, a row with more episodes stays, and the new one is not written. Returns what
-        is said of damaged lines, which are set aside.
+        If the old row has more episodes and `replace` is False, it is kept and the new row is not written. Return the
+        number of damaged lines, which are quarantined.
         """
         with self.evaluations_locked():
             rows = read_rows(self.path / name, type(row))
             if not replace and any(identity(old) == identity(row) and played(old) > played(row) for old in rows):
-                return []
+                return 0
             kept, added = lambda old: identity(old) != identity(row), line(row).encode()
             return rewrite(self.path / name, type(row), kept, added=added)
 
-    def damage(self) -> list[str]:
-        """Return what is said of lines that are no rows, of all files."""
-        return [words for name, kind in ROW_FILES.items() for words in read_rows(self.path / name, kind).skipped]
+    def bad_lines(self) -> list[str]:
+        """Return warnings about malformed lines in all files."""
+        paths = {self.path / name: kind for name, kind in ROW_FILES.items()}
+        return [words for path, kind in paths.items() for words in name_faults(path, read_lines(path, kind)[0])]
 
     def newest_step(self) -> int:
-        """Return the last step that a row or a saved policy is of."""
+        """Return the newest step of all rows and saved policies."""
         rows = [row.step for name, kind in ROW_FILES.items() for row in read_rows(self.path / name, kind)]
         return max([0, *rows, *named_steps(self.policies)])
 
     def seconds_per_update(self) -> float | None:
-        """Return how long an update took lately, by when the last two policies were saved; None if nobody can tell."""
+        """Estimate the seconds per update from the times of the last two saved policies; None without two."""
         saved = saved_steps(self.policies)[-2:]
         try:
             first, last = ((self.policies / step_name(number)).stat().st_mtime for number in saved)
-        except (OSError, ValueError):  # one was removed meanwhile, or there are fewer than two
+        except (OSError, ValueError):  # a folder was removed meanwhile, or there are fewer than two
             return None
         return max(0.0, last - first) / (saved[1] - saved[0])
 
-    def rewind(self, step: int) -> list[str]:
-        """Forget everything after a step, so that what follows it is written once.
+    def rewind(self, step: int) -> int:
+        """Remove everything after a step, so that a resumed run writes each row once.
 
-        It is moved to a place of its own in `forgotten`, where the remains of the last rewinds are kept. Rows are
-        copied there before they leave their file, folders are renamed: a kill at any moment loses nothing, and the
-        next rewind does the rest. Returns what is said of damaged lines, which are set aside beside their file.
+        Removed rows, checkpoints, policies and `diverged.json` are moved to a new folder in `forgotten`, which keeps
+        the last `KEPT_FORGOTTEN` rewinds. Rows are copied before they are removed from their file, and folders are
+        renamed. A kill at any moment therefore loses nothing, and the next rewind completes the work. Return the number
+        of damaged lines, which are quarantined beside their file.
         """
-        place, damage = self.forgotten / step_name(max(named_steps(self.forgotten), default=0) + 1), []
+        place, damage = self.forgotten / step_name(max(named_steps(self.forgotten), default=0) + 1), 0
         with self.evaluations_locked():
             for name, kind in ROW_FILES.items():
                 damage += rewrite(self.path / name, kind, lambda row: row.step <= step, step, place)
@@ -201,7 +205,7 @@ class RunDirectory:
             shutil.rmtree(self.checkpoints / step_name(step))
 
     def save_trajectories(self, step: int, seed: int, positions: list[np.ndarray]) -> None:
-        """Save the positions of every episode of one evaluation, for the pictures."""
+        """Save the positions in every episode of one evaluation, for figures."""
         self.trajectories.mkdir(exist_ok=True)
         lengths = np.asarray([len(each) for each in positions])
         content = io.BytesIO()
@@ -209,7 +213,7 @@ class RunDirectory:
         write_whole(self.trajectories / f"{step_name(step)}-seed{seed}.npz", content.getvalue())
 
     def read_trajectories(self, step: int, seed: int) -> list[np.ndarray] | None:
-        """Return the positions of every episode of one evaluation; None if there are none."""
+        """Return the positions in every episode of one evaluation; None if they were not saved."""
         path = self.trajectories / f"{step_name(step)}-seed{seed}.npz"
         if not path.is_file():
             return None
@@ -233,7 +237,7 @@ class RunDirectory:
         write_whole(self.report, page)
 
     def sync(self) -> None:
-        """Wait until the appended rows are on the disk; the checkpoint that follows them relies on it."""
+        """Wait until the appended rows are on the disk, before the checkpoint that relies on them is written."""
         for name in (METRICS, EVALUATIONS, ONLINE_EPISODES):
             if (self.path / name).exists():
                 with (self.path / name).open("rb") as file:
@@ -249,12 +253,12 @@ def append_row(path: Path, row: Row) -> None:
 
 
 def identity(row: EvaluationRow | OfflineRow) -> tuple[Any, ...]:
-    """Return what two evaluations share of which one takes the place of the other: step, seed and way of acting."""
+    """Return the step, seed and way of acting; an evaluation replaces an earlier one with the same identity."""
     return row.step, row.seed, row.best_of, row.acting if isinstance(row, EvaluationRow) else {}
 
 
 def played(row: EvaluationRow | OfflineRow) -> int:
-    """Return how many episodes an evaluation played."""
+    """Return the number of episodes of an evaluation."""
     return len(row.episodes) if isinstance(row, EvaluationRow) else 0
 
 
@@ -265,7 +269,7 @@ def move(path: Path, folder: Path) -> None:
 
 
 def remove_partials(folder: Path) -> None:
-    """Remove what kills left half written in a folder."""
+    """Remove incomplete files and folders that interrupted writes left in a folder."""
     for partial in folder.glob(".*.partial") if folder.is_dir() else ():
         if partial.is_dir() and not partial.is_symlink():
             shutil.rmtree(partial)

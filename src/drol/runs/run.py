@@ -1,27 +1,29 @@
-"""A run as its user holds it: settings, rows, policies. To open one changes nothing on the disk."""
+"""Open a run to read its settings, rows and policies; opening is read-only."""
 
 import functools
-from collections.abc import Sequence
 from pathlib import Path
 
 from drol.algorithms import Algorithm
 from drol.checkpoints import saved_steps, step_name
+from drol.decoding import located
 from drol.errors import InputError
 from drol.policy import Policy
 from drol.runs.config import RunConfig
+from drol.runs.config_file import CONFIG
 from drol.runs.directory import RunDirectory
-from drol.runs.rows import EvaluationRow, MetricsRow, OfflineRow, OnlineEpisodeRow, Rows, newest_scores
+from drol.runs.records import EvaluationRow, MetricsRow, OfflineRow, OnlineEpisodeRow, Rows, newest_scores
 from drol.tasks.base import Task
 
 
 class Run:
-    """A run on the disk: what `drol.train` and `drol.open_run` return.
+    """A run on the disk, as returned by `drol.train` and `drol.open_run`.
 
     Attributes:
         path: The folder.
         config: The settings, a `RunConfig`.
-        stopped_by: The signal that ended the training early, if `drol.train` returned for that reason.
-        damage: What `drol.train`, `drol.evaluate` or `drol.report` found damaged and set aside or left out.
+        stopped_by: The signal that stopped the training early; None without one.
+        damaged: Whether `drol.train`, `drol.evaluate` or `drol.report` found corrupted files. They log such files and
+            quarantine or skip them.
     """
 
     def __init__(
@@ -30,9 +32,9 @@ class Run:
         config: RunConfig,
         task: Task | None = None,
         stopped_by: int | None = None,
-        damage: Sequence[str] = (),
+        damaged: bool = False,
     ):
-        self.directory, self.config, self.stopped_by, self.damage = directory, config, stopped_by, list(damage)
+        self.directory, self.config, self.stopped_by, self.damaged = directory, config, stopped_by, damaged
         self.path = directory.path
         if task is not None:
             self.task = task
@@ -42,7 +44,7 @@ class Run:
 
     @functools.cached_property
     def task(self) -> Task:
-        """The task with its data, loaded when it is first used."""
+        """The task with its data, loaded on first use."""
         dataset = self.config.dataset
         if dataset is not None and not Path(dataset).exists():
             remedy = "put it back" if Path(dataset).is_absolute() else "do this in the folder in which it was trained"
@@ -51,7 +53,7 @@ class Run:
 
     @property
     def step(self) -> int:
-        """Updates that are done and saved."""
+        """The step of the newest checkpoint."""
         return max(saved_steps(self.directory.checkpoints), default=0)
 
     @property
@@ -60,7 +62,7 @@ class Run:
 
     @property
     def steps(self) -> list[int]:
-        """The steps whose policies are saved."""
+        """The steps with saved policies."""
         return saved_steps(self.directory.policies)
 
     @property
@@ -80,12 +82,12 @@ class Run:
 
     @property
     def extra_evaluations(self) -> Rows[EvaluationRow]:
-        """A row for each evaluation that `drol.evaluate` made afterwards."""
+        """A row for each evaluation by `drol.evaluate`."""
         return self.directory.read_extra_evaluations()
 
     @property
     def offline_evaluations(self) -> Rows[OfflineRow]:
-        """A row for each policy that `drol.evaluate_offline` judged."""
+        """A row for each policy that `drol.evaluate_offline` evaluated."""
         return self.directory.read_offline_evaluations()
 
     @property
@@ -97,8 +99,8 @@ class Run:
         """Load a saved policy.
 
         Args:
-            step: The update after which it was saved; the newest if None.
-            seed: The seed that trained it; the first of the run if None.
+            step: The step at which it was saved; the newest if None.
+            seed: Its seed; the first of the run if None.
 
         Returns:
             The policy.
@@ -107,7 +109,7 @@ class Run:
         return Policy.load(folder, seed, type(self.config.algorithm))
 
     def saved_step(self, step: int | None = None) -> int:
-        """Return the step of the newest saved policy, or the given one if a policy was saved there."""
+        """Return the given step, or the newest step if None; raise `InputError` if no policy was saved there."""
         saved = self.steps
         if not saved:
             raise InputError(f"the run in {self.path} has no policy yet; train it first")
@@ -117,12 +119,12 @@ class Run:
 
 
 def open_run(path: Path | str, algorithm: type[Algorithm] | None = None, task: Task | None = None) -> Run:
-    """Open a run that was trained before, to read its rows, load its policies, evaluate or report it.
+    """Open an existing run to read its rows, load its policies, evaluate it or make a report.
 
     Args:
         path: The folder of the run.
-        algorithm: The class of its algorithm, where that is neither built in nor registered.
-        task: Its task, where that is neither built in nor registered.
+        algorithm: The class of its algorithm, if that is neither built in nor registered.
+        task: Its task, if that is neither built in nor registered.
 
     Returns:
         The run.
@@ -134,7 +136,9 @@ def open_run(path: Path | str, algorithm: type[Algorithm] | None = None, task: T
         100.0
     """
     directory = RunDirectory(Path(path))
-    return Run(directory, RunConfig.from_dict(directory.read_config()["run"], algorithm), task)
+    settings = directory.read_config()["run"]
+    config = located(directory.path / CONFIG, lambda: RunConfig.from_dict(settings, algorithm))
+    return Run(directory, config, task)
 
 
 def load_policy(
@@ -144,12 +148,12 @@ def load_policy(
 
     Args:
         path: The folder of the run, or one folder of its `policies`.
-        step: The update after which it was saved; the newest if None.
-        seed: The seed that trained it; the first of the run if None.
-        algorithm: The class of its algorithm, where that is neither built in nor registered.
+        step: The step at which it was saved; the newest if None.
+        seed: Its seed; the first of the run if None.
+        algorithm: The class of its algorithm, if that is neither built in nor registered.
 
     Returns:
-        The policy; `policy.act(observation, seed=0)` gives an action in the units of the data.
+        The policy; `policy.act(observation, seed=0)` returns an action in the units of the data.
 
     Example:
         >>> import drol

@@ -1,1 +1,1 @@
-"""Sweeps: a file says which runs, a queue does them, and what came of them is looked at."""
+"""Sweeps over tasks, methods, seeds and hyperparameters: read a sweep file, execute its runs, summarise the results."""

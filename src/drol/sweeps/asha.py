@@ -1,25 +1,26 @@
-"""Asynchronous successive halving (ASHA): Ray Tune's scheduler decides on each choice as soon as it has got so far.
+"""Asynchronous successive halving (ASHA, arXiv:1810.05934): decide on each choice as soon as it reaches a rung.
 
-The order in which choices get there decides too, so every decision is written down in the folder of the sweep; one that
-was begun again asks a scheduler that has seen the same.
+Decisions depend on the order in which choices reach a rung, so they are logged in the folder of the sweep and read
+again when the sweep resumes.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from types import SimpleNamespace
-from typing import Any
 
-from drol.errors import InputError
+import numpy as np
+
+from drol.decoding import read_json_lines
 from drol.storage import append_whole
 from drol.sweeps.sweep import Sweep
 
 DECISIONS = "asha.jsonl"
-Choice = tuple[str, str, str]  # task, method and label: what runs of different seeds share
+Choice = tuple[str, str, str]  # task, method and label; the same for all seeds
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a choice went on after some steps."""
+    """Whether a choice continued after `steps` steps."""
 
     task: str
     method: str
@@ -30,53 +31,41 @@ class Decision:
 
 
 def decisions_of(sweep: Sweep) -> list[Decision]:
-    """Return what was decided in a sweep, in the order in which it was."""
-    path = sweep.folder / DECISIONS
-    try:
-        return [Decision(**json.loads(line)) for line in path.read_text().splitlines()] if path.is_file() else []
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{path} has a line that is no decision ({error}); remove that line") from error
+    """Return the decisions of a sweep in the order in which they were made."""
+    return read_json_lines(sweep.folder / DECISIONS, Decision)
 
 
 def read_decisions(sweep: Sweep) -> dict[tuple[Choice, int], bool]:
-    """Return what was decided, by choice and steps."""
+    """Return whether each choice continued, by choice and steps."""
     return {((each.task, each.method, each.label), each.steps): each.goes_on for each in decisions_of(sweep)}
 
 
-def check_asha() -> None:
-    """Refuse asynchronous halving where Ray Tune is not installed."""
-    make_scheduler("highest", 0.5)
+def is_among_best(value: float, before: Sequence[float], goal: str, keep: float) -> bool:
+    """Return whether a choice continues: its value is at least the quantile 1 - keep of the values before it.
 
-
-def make_scheduler(goal: str, keep: float) -> Any:
-    """Return Tune's scheduler for one rung: it knows the choices that reached it, and nothing of time."""
-    try:
-        from ray.tune.schedulers import AsyncHyperBandScheduler
-    except ImportError as error:
-        raise InputError("search.kind = 'asha' needs Ray Tune; install it with: pip install 'drol[ray]'") from error
-    mode = "max" if goal == "highest" else "min"
-    return AsyncHyperBandScheduler("rung", "value", mode, max_t=2, grace_period=1, reduction_factor=1 / keep)
+    Args:
+        value: The metric of the choice.
+        before: The metrics of the choices that reached the rung before, dropped ones included.
+        goal: "highest" or "lowest": which values are best.
+        keep: The share of choices that continue.
+    """
+    sign, reduction = 1 if goal == "highest" else -1, 1 / keep
+    if not before:
+        return True
+    return sign * value >= np.percentile(sign * np.asarray(before), (1 - 1 / reduction) * 100)
 
 
 def decide(sweep: Sweep, choice: Choice, steps: int, value: float) -> bool:
-    """Return whether a choice goes on, and write it down.
+    """Return whether a choice continues, and record the decision.
 
     Args:
         sweep: The sweep.
         choice: Task, method and label.
         steps: The rung.
-        value: The metric there, the mean over seeds.
+        value: The metric at the rung, averaged over seeds.
     """
-    scheduler = make_scheduler(sweep.search.goal, sweep.search.keep)
-
-    def ask(label: str, value: float) -> bool:
-        trial = SimpleNamespace(trial_id=label)
-        scheduler.on_trial_add(None, trial)
-        return scheduler.on_trial_result(None, trial, {"rung": 1, "value": value}) == scheduler.CONTINUE
-
-    for each in decisions_of(sweep):
-        if (each.task, each.method, each.steps) == (*choice[:2], steps):
-            ask(each.label, each.value)
-    goes_on = ask(choice[2], value)
+    rung = (*choice[:2], steps)
+    before = [each.value for each in decisions_of(sweep) if (each.task, each.method, each.steps) == rung]
+    goes_on = bool(is_among_best(value, before, sweep.search.goal, sweep.search.keep))
     append_whole(sweep.folder / DECISIONS, json.dumps(asdict(Decision(*choice, steps, value, goes_on))) + "\n")
     return goes_on

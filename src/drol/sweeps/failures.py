@@ -1,10 +1,12 @@
-"""Why runs failed, kept beside their logs: a run that failed is left alone until somebody asks for it again."""
+"""Record the reasons of failed runs beside their logs; a sweep skips these runs until the user retries them."""
 
 import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from drol.queue.jobs import Finished
+from drol.decoding import entries, read_json
+from drol.errors import InputError
+from drol.jobs.job import Finished
 from drol.storage import write_whole
 
 SUFFIX = ".failed"
@@ -15,13 +17,13 @@ def note_failure(root: Path, finished: Finished) -> None:
 
 
 def read_failures(root: Path) -> dict[str, str]:
-    """Return why runs of a root failed, by their names; a note that cannot be read is none."""
+    """Return the reasons of the failed runs of a root, by run; unreadable records are skipped."""
     found = {}
     for path in (root / "logs").glob(f"*{SUFFIX}"):
         try:
-            values = json.loads(path.read_text())
-            found[str(values["run"])] = str(values["reason"])
-        except (OSError, ValueError, KeyError, TypeError):  # of another process that clears it now
+            failure = read_json(path, entries(run=str, reason=str))
+            found[failure["run"]] = failure["reason"]
+        except (OSError, InputError):  # another process may be removing it
             continue
     return found
 

@@ -1,4 +1,4 @@
-"""The choices of a sweep's parameters: all combinations, or draws that are the same every time."""
+"""The choices of a sweep's parameters: all combinations, or reproducible random draws."""
 
 import dataclasses
 import itertools
@@ -14,12 +14,12 @@ from drol.errors import InputError
 from drol.runs.config import RunConfig
 from drol.sweeps.sweep import Parameter, Sweep
 
-MOST_CHOICES = 100_000  # of one method on one task
-DIGITS = 4  # of numbers that are drawn, so that the names of runs can be read
+MOST_CHOICES = 100_000  # for one method on one task
+DIGITS = 4  # significant digits of drawn numbers, so that the names of runs stay readable
 
 
 def choices(sweep: Sweep, method: str) -> Iterator[dict[str, Any]]:
-    """Yield the choices of the parameters of a method, in an order that does not change when values are added."""
+    """Yield the choices of the parameters of a method; appended values do not change the order of the others."""
     own = [each for each in sweep.parameters if each.applies_to(method)]
     count = sweep.search.samples or math.prod(len(each.values) for each in own)
     if count > MOST_CHOICES:
@@ -33,7 +33,10 @@ def choices(sweep: Sweep, method: str) -> Iterator[dict[str, Any]]:
 
 
 def draw(parameter: Parameter, method: str, seed: int, number: int) -> Any:
-    """Return the value of a parameter in draw `number`; it depends on nothing else, so that draws can be added."""
+    """Return the value of a parameter in draw `number`.
+
+    It does not depend on the other draws or parameters, so that both can be added later.
+    """
     generator = np.random.default_rng([seed, number, zlib.crc32(parameter.name.encode())])
     if parameter.values:
         return parameter.values[int(generator.random() * len(parameter.values))]
@@ -48,6 +51,6 @@ def draw(parameter: Parameter, method: str, seed: int, number: int) -> Any:
 
 
 def is_whole(method: str, name: str) -> bool:
-    """Return whether a hyperparameter or setting is a whole number."""
+    """Return whether a hyperparameter or setting is an integer."""
     fields = (*dataclasses.fields(find_algorithm(method)), *dataclasses.fields(RunConfig))
     return any(each.name == name and type(each.default) is int for each in fields)

@@ -1,5 +1,6 @@
-"""How far a sweep is: what is done, what runs and for how long, what failed and why, what is best."""
+"""The status of a sweep: finished, running and failed runs, the time left, and the best choices."""
 
+import functools
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,20 +9,22 @@ from pathlib import Path
 
 import numpy as np
 
-from drol.experiments.compare.statistics import Interval, bootstrap_mean_interval
-from drol.experiments.compare.tables import Table, interval_words, text_of
-from drol.experiments.results.collect import collect_results
-from drol.experiments.results.result import Results
-from drol.paper.execute_runs import logged_step
+from drol.jobs.job import Timing, read_timings
+from drol.planning.execute_runs import logged_step
 from drol.progress import duration
-from drol.queue.jobs import Timing, read_timings
+from drol.results.collect import collect_results
+from drol.results.comparison_tables import Table, interval_words, text_of
+from drol.results.result import Results
+from drol.results.statistical_tests import Interval
+from drol.results.verdicts import score_interval
 from drol.runs.directory import EVALUATIONS, RunDirectory
 from drol.sweeps.asha import Choice
 from drol.sweeps.execute import is_running
-from drol.sweeps.runs import SweptRun, swept_runs
+from drol.sweeps.objective import metric_curve, pooled_counts, success_counts
 from drol.sweeps.sweep import Sweep
+from drol.sweeps.sweep_runs import SweptRun, swept_runs
 
-SHOWN = 10  # lines of what runs and of what is best; a page and a file of results have all
+SHOWN = 10  # lines per list in the terminal; the page and the results file are complete
 
 
 @dataclass(frozen=True)
@@ -30,31 +33,35 @@ class ChoiceStatus:
 
     key: Choice
     words: str
-    seeds: int  # that are done
-    steps: int  # after which they are compared
-    values: tuple[float, ...]  # of the metric, for each run that is done
+    seeds: int  # number of seeds with results
+    steps: int  # after which the runs are compared
+    values: tuple[float, ...]  # the metric of each run with results
     dropped: bool
+    metric: str
+    folders: tuple[Path, ...]  # of the runs
 
     @property
     def mean(self) -> float:
         return float(np.mean(self.values))
 
-    @property
+    @functools.cached_property
     def interval(self) -> Interval | None:
-        """The bootstrap interval of the mean over runs; None for one."""
-        return bootstrap_mean_interval(self.values) if len(self.values) > 1 else None
+        """The interval of the mean over seeds, by `score_interval` as in all tables."""
+        curves = [metric_curve(folder, self.metric).get(self.steps, {}) for folder in self.folders]
+        counts = [success_counts(folder, self.metric).get(self.steps) for folder in self.folders]
+        return score_interval([value for own in curves for value in own.values()], pooled_counts(counts))
 
 
 @dataclass(frozen=True)
 class SweepStatus:
-    """A sweep as it is now.
+    """The current status of a sweep.
 
     Attributes:
         sweep: The sweep.
         runs: Its runs.
-        running: Whether a process runs it.
-        seconds_left: How long each run that is under way still takes, by its name; absent where nobody can tell.
-        steps: How far it is, by its name.
+        running: Whether a process runs the sweep.
+        seconds_left: The estimated seconds left of each running run, by name; a run without an estimate is absent.
+        steps: The current step of each running run, by name.
     """
 
     sweep: Sweep
@@ -68,7 +75,7 @@ class SweepStatus:
         return [each for each in self.runs if kind_of(each) == kind]
 
     def best(self) -> list[ChoiceStatus]:
-        """Return the choices with results: those that trained longest first, of these the best."""
+        """Return the choices with results, sorted by task, then by steps (most first), then by the metric."""
         groups: dict[tuple[Choice, int], list[SweptRun]] = defaultdict(list)
         for each in self.runs:
             if each.value is not None:
@@ -81,6 +88,8 @@ class SweepStatus:
                 steps,
                 tuple(each.value for each in own if each.value is not None),
                 own[0].dropped,
+                self.sweep.search.metric,
+                tuple(self.sweep.root / each.run.name for each in own),
             )
             for (key, steps), own in groups.items()
         ]
@@ -93,26 +102,30 @@ def kind_of(each: SweptRun) -> str:
         return "failed"
     if each.dropped:
         return "dropped"
-    return "done" if each.state.done else "running" if each.state.running else "waiting"
+    return "done" if each.status.done else "running" if each.status.running else "waiting"
 
 
 def sweep_status(sweep: Sweep) -> SweepStatus:
-    """Return how far a sweep is. To look changes nothing.
+    """Return the status of a sweep (read-only).
 
     Args:
-        sweep: What `read_sweep` returned.
+        sweep: The sweep, from `read_sweep`.
     """
     runs = swept_runs(sweep)
     under_way = [each for each in runs if kind_of(each) == "running"]
     timings = read_timings(sweep.root) if under_way else []
-    steps = {each.run.name: max(each.state.step, logged_step(each.run, sweep.root)) for each in under_way}
+    steps = {each.run.name: max(each.status.step, logged_step(each.run, sweep.root)) for each in under_way}
     left = {each.run.name: time_left(sweep.root, each, steps[each.run.name], timings) for each in under_way}
     known = {name: seconds for name, seconds in left.items() if seconds is not None}
     return SweepStatus(sweep, runs, is_running(sweep), known, steps)
 
 
 def time_left(root: Path, each: SweptRun, step: int, timings: Iterable[Timing]) -> float | None:
-    """Return the seconds that a run still takes, by runs like it that ended; else by when it saved its policies."""
+    """Estimate the seconds left of a run from finished runs of the same task and method.
+
+    Without such runs, the estimate is made from the times at which the run saved its policies. Without these, it is
+    None.
+    """
     like = (each.run.task, each.run.method)
     own = [timing for timing in timings if (timing.task, timing.method) == like and not timing.failed]
     if own:
@@ -122,17 +135,17 @@ def time_left(root: Path, each: SweptRun, step: int, timings: Iterable[Timing]) 
 
 
 def sweep_results(sweep: Sweep) -> Results:
-    """Return the results of a sweep's runs, as `drol.collect_results` gives them.
+    """Return the results of a sweep's runs, in the form of `drol.collect_results`.
 
     Args:
-        sweep: What `read_sweep` returned.
+        sweep: The sweep, from `read_sweep`.
     """
     folders = [sweep.root / each.run.name for each in swept_runs(sweep)]
     return collect_results([folder for folder in folders if (folder / EVALUATIONS).is_file()])
 
 
 def best_table(status: SweepStatus, most: int | None = None) -> Table:
-    """Return a line for each choice that has results, the best ones first."""
+    """Return a table with a line for each choice with results, in the order of `SweepStatus.best`."""
     titles = ("task", "choice", "seeds", "updates", status.sweep.search.metric, "95% interval", "")
     lines = [
         (
@@ -150,14 +163,14 @@ def best_table(status: SweepStatus, most: int | None = None) -> Table:
 
 
 def summary_of(status: SweepStatus) -> str:
-    """Return one line: how many runs are done, run, failed, wait."""
+    """Return one line with the numbers of done, running, failed, dropped and waiting runs."""
     counts = [(len(status.those(kind)), kind) for kind in ("running", "failed", "dropped", "waiting")]
     done = f"{len(status.those('done'))} of {len(status.runs)} runs done"
     return ", ".join([done, *(f"{count} {kind}" for count, kind in counts if count)])
 
 
 def text_status(status: SweepStatus) -> str:
-    """Return the status as the terminal shows it."""
+    """Return the status as text for the terminal."""
     sweep, parts = status.sweep, []
     state = "" if status.running else ", nobody works on it" if status.those("waiting") else ""
     parts.append(f"{sweep.name}: {summary_of(status)}{state}")

@@ -1,4 +1,4 @@
-"""What a sweep is: tasks, methods, seeds, parameters, how they are searched, and how much it may cost."""
+"""The definition of a sweep: tasks, methods, seeds, parameters, search and budget."""
 
 import dataclasses
 import fnmatch
@@ -17,7 +17,7 @@ from drol.tasks import find_source, known_sources
 
 ROOT = Path("runs/sweeps")
 KINDS = ("grid", "random", "halving", "asha")
-RUNGS = ("halving", "asha")  # kinds that drop choices after some steps
+RUNGS = ("halving", "asha")  # searches that drop choices after some steps
 GOALS = ("highest", "lowest")
 DISTRIBUTIONS = ("uniform", "log_uniform", "choice")
 
@@ -28,11 +28,11 @@ class Parameter:
 
     Args:
         name: Its name.
-        values: The values that it takes; of the distribution "choice", those that are drawn from.
-        distribution: How a value is drawn: "uniform", "log_uniform" or "choice"; None: each of the values is taken.
-        low: The smallest number of a distribution.
-        high: The largest.
-        methods: The methods that it is varied for; all of the sweep if None.
+        values: The values to try, or the values to draw from if the distribution is "choice".
+        distribution: How a value is drawn: "uniform", "log_uniform" or "choice"; None tries every value.
+        low: The lower bound of a distribution.
+        high: The upper bound of a distribution.
+        methods: The methods for which it is varied; all methods of the sweep if None.
     """
 
     name: str
@@ -63,18 +63,19 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Search:
-    """How the values of parameters are chosen, and what is best.
+    """How parameter values are chosen and compared.
 
     Args:
-        kind: "grid" (all combinations), "random" (some draws), "halving" (successive halving: all combinations, or
-            some draws, of which after some steps only the best go on) or "asha" (the same without waiting: each goes on
-            if it is among the best of those that were there before it).
-        samples: How many combinations are drawn.
-        seed: What the draws follow from.
-        metric: What is compared: "score", or another number of the rows of evaluations or metrics.
-        goal: Whether the "highest" or the "lowest" is best.
-        at: The steps after which the best go on, of "halving" and "asha"; the last of them train all steps.
-        keep: The share of combinations that go on.
+        kind: "grid" (all combinations), "random" (random combinations), "halving" (successive halving: all or random
+            combinations; only the best continue after some steps) or "asha" (asynchronous halving: a
+            combination continues if it is among the best that have reached the same step so far).
+        samples: The number of random combinations.
+        seed: The seed of the random combinations.
+        metric: The metric to compare: "score", or another number of the rows of evaluations or metrics.
+        goal: "highest" or "lowest": which values of the metric are best.
+        at: The steps after which only the best continue, for "halving" and "asha". The combinations that remain after
+            the last of these steps are trained to the end.
+        keep: The share of combinations that continue.
     """
 
     kind: str = "grid"
@@ -113,12 +114,12 @@ class Search:
 
 @dataclass(frozen=True)
 class Budget:
-    """How much a sweep may cost: no run is started that would need more.
+    """The maximum cost of a sweep; a run that would exceed it is not started.
 
     Args:
         updates: Updates of all seeds of all runs.
-        core_hours: Hours that runs may take, failed ones included, each times its cores; none starts when they are
-            spent. What a stop cut off is not counted.
+        core_hours: Hours times cores of all runs, failed ones included. When they are spent, no further run starts.
+            Time of runs that were stopped early is not counted.
     """
 
     updates: int | None = None
@@ -136,16 +137,16 @@ class Sweep:
     """Runs of methods on tasks with all seeds, for each choice of the parameters.
 
     Args:
-        name: What it is called; the folder of its own files below `root/sweeps`.
+        name: Its name, and the name of the folder of its files below `root/sweeps`.
         tasks: Names of tasks, or patterns such as "cube-single-*".
         methods: Names of algorithms.
         seeds: The seeds of each choice.
         preset: The preset that all runs start from.
-        root: Where the runs are kept; sweeps that share it share runs.
-        settings: Changes of the preset, for every run.
-        parameters: What is varied.
-        search: How.
-        budget: How much it may cost.
+        root: The folder of the runs; sweeps with the same root share runs.
+        settings: Changes to the preset, for every run.
+        parameters: The parameters that are varied.
+        search: How their values are chosen.
+        budget: The maximum cost.
         seeds_per_run: Seeds that are trained in one process.
     """
 
@@ -179,7 +180,7 @@ class Sweep:
                 raise InputError(f"settings.{name}: give {name} outside of [settings]")
 
     def check_parameter(self, parameter: Parameter) -> None:
-        """Refuse a parameter that a method of the sweep does not have, or that cannot be varied."""
+        """Raise `InputError` for a parameter that a method of the sweep does not have, or that cannot be varied."""
         what = f"parameters.{parameter.name}"
         if parameter.name in (*GROWING, "seeds", "task", "algorithm"):
             raise InputError(
@@ -205,7 +206,7 @@ class Sweep:
 
     @functools.cached_property
     def task_names(self) -> list[str]:
-        """The tasks, patterns resolved."""
+        """The names of the tasks, with patterns resolved."""
         found: dict[str, None] = {}
         known = [task for source in known_sources().values() for task in source.task_names()]
         for pattern in self.tasks:
@@ -214,11 +215,11 @@ class Sweep:
                 continue
             matching = fnmatch.filter(known, pattern)
             if not matching:
-                find_source(pattern)  # refuses the name, with the nearest one
+                find_source(pattern)  # raises an error with the nearest known name
             found |= dict.fromkeys(matching)
         return list(found)
 
     @property
     def folder(self) -> Path:
-        """The folder of the sweep's own files."""
+        """The folder of the sweep's files."""
         return self.root / "sweeps" / self.name

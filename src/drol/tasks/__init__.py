@@ -1,4 +1,4 @@
-"""Tasks by name: the sources of this library, those that installed packages bring, and your own."""
+"""Find and load tasks by name, from the built-in sources, installed packages and registered sources."""
 
 import importlib
 import importlib.metadata
@@ -13,20 +13,20 @@ from drol.tasks.source import TaskSource
 if TYPE_CHECKING:
     from drol.tasks.base import Task
 
-SOURCES = {"ogbench": "drol.tasks.ogbench", "d4rl": "drol.tasks.d4rl", "files": "drol.tasks.files"}
-PLUGINS = "drol.tasks"  # the group of entry points by which installed packages bring sources
+SOURCES = {"ogbench": "drol.tasks.ogbench", "d4rl": "drol.tasks.d4rl", "files": "drol.tasks.own_data"}
+PLUGINS = "drol.tasks"  # the entry-point group with which installed packages add sources
 DEFAULT_TASK = "pointmaze-medium-navigate-singletask-task1-v0"
 ADVICE = "`drol data list --all` names all tasks; `drol data import` makes one of your own files"
 
 
 class Registry:
-    """The task sources that this process knows, by name.
+    """The task sources of this process, by name.
 
-    They are imported when the registry is first used, all of them: which modules are imported never depends on the
-    name of a task, which may come from a file.
+    All sources are imported when the registry is first used. So the name of a task, which may come from an untrusted
+    file, never decides which modules are imported.
 
     Args:
-        modules: The modules of the built-in sources, by name; each has a `SOURCE`.
+        modules: The modules of the built-in sources, by name; each defines `SOURCE`.
     """
 
     def __init__(self, modules: Mapping[str, str] = SOURCES):
@@ -35,7 +35,7 @@ class Registry:
 
     @property
     def sources(self) -> dict[str, TaskSource]:
-        """Every source by name: first the built-in ones, then those of packages, then those that were registered."""
+        """Every source by name: first built-in sources, then sources of packages, then registered sources."""
         if self.known is None:
             self.known = {name: importlib.import_module(module).SOURCE for name, module in self.modules.items()}
             for entry_point in importlib.metadata.entry_points(group=PLUGINS):
@@ -43,16 +43,16 @@ class Registry:
         return self.known
 
     def load_plugin(self, entry_point: importlib.metadata.EntryPoint) -> None:
-        """Add the source of an installed package; one that is broken is reported and left out."""
+        """Add the source of an installed package; if this fails, warn and skip the source."""
         try:
             loaded = entry_point.load()
             self.add(loaded() if isinstance(loaded, type) else loaded)
-        except Exception as error:  # whatever another package does wrong, the built-in tasks still work
+        except Exception as error:  # a faulty package must not break the built-in tasks
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             warnings.warn(f"the tasks of {entry_point.value} are left out ({reason})", RuntimeWarning, stacklevel=2)
 
     def add(self, source: TaskSource) -> None:
-        """Add a source; the same class again takes the place of the first, another one with its name is refused."""
+        """Add a source; replace a source of the same class, and reject a source of another class with the same name."""
         if not isinstance(source, TaskSource) or not isinstance(getattr(source, "name", None), str):
             raise InputError(f"{source!r} is not a task source; it must be a drol.TaskSource with a name")
         if not all(isinstance(task, str) for task in source.task_names()):
@@ -63,7 +63,7 @@ class Registry:
         self.sources[source.name] = source
 
     def find(self, task: str) -> TaskSource:
-        """Return the first source that has a task; an unknown name is answered with the nearest known one."""
+        """Return the first source that has a task; the error for an unknown name suggests the nearest known name."""
         names = []
         for source in self.sources.values():
             own = source.task_names()
@@ -85,18 +85,18 @@ REGISTRY = Registry()
 
 
 def known_sources() -> dict[str, TaskSource]:
-    """Return every task source by name: the built-in ones, those of installed packages, and registered ones."""
+    """Return every task source by name: built-in sources, sources of installed packages, and registered sources."""
     return dict(REGISTRY.sources)
 
 
 def register_task_source(source: TaskSource) -> None:
-    """Make the tasks of a source known to this program.
+    """Register the tasks of a source in this process.
 
-    Afterwards `drol.load_task`, `drol.train` and everything else that takes the name of a task finds them. If two
-    sources have a task of the same name, the first one answers.
+    Afterwards `drol.load_task`, `drol.train` and all other functions that take the name of a task find them. If two
+    sources have a task of the same name, the first source is used.
 
     Args:
-        source: The source. Its name must be free; the same class again takes the place of the first.
+        source: The source. Its name must be unused, except by a source of the same class, which is replaced.
 
     Example:
         >>> import drol
@@ -114,16 +114,16 @@ def register_task_source(source: TaskSource) -> None:
 
 
 def find_source(name: str) -> TaskSource:
-    """Return the source of a task; an unknown name is an `InputError` with the nearest known one."""
+    """Return the source of a task; raise `InputError` with the nearest known name if it is unknown."""
     return REGISTRY.find(name)
 
 
 def load_task(name: str, dataset_path: Path | str | None = None) -> "Task":
-    """Load a task by its name: its data, and what its environment and its score need.
+    """Load a task by its name: its data, its environment and its score.
 
     Args:
-        name: A name of `drol data list --all`, or of a source that was registered.
-        dataset_path: A file to use in place of the task's own.
+        name: A task name from `drol data list --all`, or from a registered source.
+        dataset_path: A file to use instead of the task's default file.
 
     Returns:
         The task.

@@ -1,6 +1,7 @@
-"""A task: data, an environment to test a policy in, and a score."""
+"""Tasks: a dataset, an environment to evaluate a policy in, and a score."""
 
 import functools
+import math
 import pickle
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -28,9 +29,9 @@ class Episode:
         seed: The seed of the environment.
         total_reward: The sum of its rewards.
         length: The number of its steps.
-        success: Whether the environment said at its end that the goal was reached.
-        failure: Why the environment broke, if it did.
-        positions: Where it went, [length + 1, 2], if the task has a maze to draw.
+        success: Whether the environment reported success at the last step.
+        failure: The error of the environment, if it failed.
+        positions: The positions [length + 1, 2], if the task has a maze to draw.
 
     Example:
         >>> import drol
@@ -46,7 +47,7 @@ class Episode:
     positions: np.ndarray | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the episode as it is recorded, without the positions."""
+        """Return the recorded form of the episode, without the positions."""
         row = {"seed": self.seed, "return": self.total_reward, "length": self.length, "success": self.success}
         return row | ({"failure": self.failure} if self.failure else {})
 
@@ -58,10 +59,10 @@ class Maze:
     Attributes:
         walls: Which cells are walls, [rows, columns] of booleans.
         unit: The width of a cell.
-        offset: What is subtracted from a cell's place, (x, y).
-        start: Where episodes start, (x, y).
-        goal: Where the goal is, (x, y).
-        goal_radius: How near to the goal is near enough.
+        offset: The offset (x, y) that is subtracted from a cell's position.
+        start: The start of episodes, (x, y).
+        goal: The position of the goal, (x, y).
+        goal_radius: The distance from the goal within which it counts as reached.
     """
 
     walls: np.ndarray
@@ -74,27 +75,28 @@ class Maze:
 
 @dataclass(frozen=True)
 class Task:
-    """A dataset and, where there is one, the environment that tells how good a policy is.
+    """A dataset and, if there is one, the environment to evaluate a policy in.
 
     `drol.load_task` loads one by its name, `drol.task_from` makes one from a dataset in memory.
 
     Attributes:
-        name: Its name; `drol.load_task` knows it by this if a task source has it.
+        name: Its name; `drol.load_task` loads it by this name if a task source has it.
         train: The transitions to learn from.
-        validation: Transitions that are held out, or None.
+        validation: Held-out transitions, or None.
         make_environment: A function that makes a gymnasium environment; None if there is only data.
-        score: The score of the episodes of an evaluation; more is better.
-        score_name: What the score is, with its unit.
-        reward_offset: Added to the environment's rewards to make those of the data.
-        action_box: The box that the data's actions were scaled from, if they were scaled.
-        observation_dimensions: What the numbers of an observation are called, in their order, if that is known.
-        action_dimensions: What the numbers of an action are called, if that is known.
+        score: The score of the episodes of an evaluation; higher is better.
+        score_name: The name of the score, with its unit.
+        reward_offset: Added to the environment's rewards to get the rewards of the data.
+        action_box: The original bounds of the data's actions, if they were scaled.
+        observation_dimensions: The names, units and frames of the numbers of an observation, if known.
+        action_dimensions: The names, units and frames of the numbers of an action, if known.
+        control_rate: Steps of the data per second; None if unknown.
         maze: A maze to draw; the first two numbers of an observation are then a position in it.
         environment_modules: Modules that the server of environment processes imports once, for all of them.
-        success_timing: Whether the environment judges a step "before" or "after" it; None if that is not known.
-        timed_environments: Functions that make the environment with another timing, by timing; empty if it has one.
-        stacks_frames: Whether observations are images of which a run may choose how many are stacked; the functions
-            that make the environment then take `frame_stack`.
+        success_timing: Whether the environment evaluates success "before" or "after" a step; None if unknown.
+        timed_environments: Functions that make the environment, by success timing; empty if there is no choice.
+        stacks_frames: Whether a run may choose the number of stacked images in an observation. The functions that make
+            the environment then accept `frame_stack`.
     """
 
     name: str
@@ -107,6 +109,7 @@ class Task:
     action_box: ActionBox | None = None
     observation_dimensions: Dimensions | None = None
     action_dimensions: Dimensions | None = None
+    control_rate: float | None = None
     maze: Maze | None = None
     environment_modules: tuple[str, ...] = ()
     success_timing: str | None = None
@@ -114,9 +117,9 @@ class Task:
     stacks_frames: bool = False
 
     def judged(self, timing: str) -> "Task":
-        """Return the task with an environment that judges a step "before" or "after" it.
+        """Return the task with an environment that evaluates success "before" or "after" a step.
 
-        The timing "environment" changes nothing. The rewards of the data stay as they are.
+        The timing "environment" changes nothing. The rewards of the data do not change.
         """
         if timing in ("environment", self.success_timing):
             return self
@@ -125,7 +128,7 @@ class Task:
         return replace(self, make_environment=self.timed_environments[timing], success_timing=timing)
 
     def with_images(self, frame_stack: int, crop_probability: float) -> "Task":
-        """Return a task that `stacks_frames` with so many frames in an observation, and crops so often in training."""
+        """Return the task with the given frame stack and crop probability; it must have `stacks_frames`."""
         data: list[Any] = [self.train, self.validation]  # datasets of images, which are dataclasses
         train, validation = (
             replace(each, frame_stack=frame_stack, crop_probability=crop_probability) if each is not None else None
@@ -140,12 +143,12 @@ class Task:
 
 
 def success_rate(episodes: Sequence[Episode]) -> float:
-    """Return the share of successful episodes in percent; one whose environment broke counts as failed."""
+    """Return the percentage of successful episodes; an episode whose environment failed counts as unsuccessful."""
     return 100.0 * sum(episode.success for episode in episodes) / len(episodes)
 
 
 def mean_return(episodes: Sequence[Episode]) -> float:
-    """Return the mean sum of rewards of the episodes."""
+    """Return the mean return of the episodes."""
     return sum(episode.total_reward for episode in episodes) / len(episodes)
 
 
@@ -165,24 +168,26 @@ def task_from(
     environment_modules: Sequence[str] = (),
     observation_dimensions: Dimensions | None = None,
     action_dimensions: Dimensions | None = None,
+    control_rate: float | None = None,
 ) -> Task:
     """Make a task from a dataset in memory.
 
     Args:
         dataset: The transitions to learn from, such as `drol.Dataset.from_arrays(...)`.
         name: A name of letters, digits, '.', '_', '-' and '/'.
-        environment: A class, or a function at the top of a module, that makes a gymnasium environment when it is
+        environment: A class, or a function at the top level of a module, that makes a gymnasium environment when it is
             called without arguments; None if there is only data.
-        validation: Transitions that are held out.
-        score: "return" for the mean return of the episodes, "success" for the share of those whose last step had a
-            true `info["success"]`, or a function from episodes to a number.
-        score_name: What the score is, with its unit; a name that suits `score` if None.
-        reward_offset: Added to the environment's rewards to make those of the data.
-        action_box: The box that the data's actions were scaled from, if they were scaled.
+        validation: Held-out transitions.
+        score: "return" for the mean return of the episodes, "success" for the percentage of episodes whose last step
+            had a true `info["success"]`, or a function from episodes to a number.
+        score_name: The name of the score, with its unit; None: a default that depends on `score`.
+        reward_offset: Added to the environment's rewards to get the rewards of the data.
+        action_box: The original bounds of the data's actions, if they were scaled.
         maze: A maze to draw.
         environment_modules: Modules that the server of environment processes imports once, for all of them.
-        observation_dimensions: What the numbers of an observation are called, in their order.
-        action_dimensions: What the numbers of an action are called, in their order.
+        observation_dimensions: The names, units and frames of the numbers of an observation, in order.
+        action_dimensions: The names, units and frames of the numbers of an action, in order.
+        control_rate: Steps of the data per second, stored in an exported policy; None if unknown.
 
     Returns:
         The task, for `drol.train(config, folder, task)` or for the `load` of a `drol.TaskSource`.
@@ -205,6 +210,8 @@ def task_from(
             raise InputError(
                 f"{what}_dimensions has {len(named.names)} names for shape {list(shapes[what])}; they differ"
             )
+    if control_rate is not None and not 0 < control_rate < math.inf:
+        raise InputError(f"control_rate is {control_rate}; it must be a positive number of steps a second")
     if environment is not None:
         check_environment(environment)
     if isinstance(score, str) and score not in SCORES:
@@ -221,14 +228,15 @@ def task_from(
         action_box=action_box,
         observation_dimensions=observation_dimensions,
         action_dimensions=action_dimensions,
+        control_rate=control_rate,
         maze=maze,
         environment_modules=tuple(environment_modules),
     )
 
 
 def check_fit(dataset: "Transitions", validation: "Transitions | None", action_box: ActionBox | None) -> None:
-    """Refuse what is no dataset, and held-out data or a box of actions that do not fit it."""
-    from drol.types import Spec  # here, so that listing tasks does not wait for jax
+    """Raise `InputError` unless these are datasets, and validation data and action bounds match the dataset."""
+    from drol.transition import Spec  # here, so that listing tasks does not import jax
 
     for name, each in (("dataset", dataset), ("validation", validation)):
         if each is not None and not isinstance(getattr(each, "spec", None), Spec):
@@ -241,7 +249,7 @@ def check_fit(dataset: "Transitions", validation: "Transitions | None", action_b
 
 
 def check_environment(environment: Any) -> None:
-    """Refuse what cannot be called, and what cannot be sent to the process that will call it."""
+    """Raise `InputError` unless an object is callable and can be pickled for another process."""
     if not callable(environment):
         raise InputError(
             f"environment is a {type(environment).__name__}; it must be a function that makes one, such as its class"

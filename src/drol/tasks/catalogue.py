@@ -1,4 +1,4 @@
-"""The datasets of all sources, to be listed, downloaded and collected without loading them. No jax here."""
+"""Find the datasets of all sources, to list, download or collect them. This module does not import jax."""
 
 from collections.abc import Iterable
 
@@ -13,11 +13,11 @@ def all_datasets() -> list[tuple[TaskSource, DatasetEntry]]:
 
 
 def find_datasets(words: Iterable[str] = (), here: bool = False) -> list[tuple[TaskSource, DatasetEntry]]:
-    """Return the datasets that are asked for.
+    """Return the datasets that match the words.
 
     Args:
         words: Each must be in the name of the dataset, of one of its tasks, or of its source.
-        here: Whether to leave out what is not on this machine.
+        here: Whether to return only datasets that are on this machine.
     """
     words = list(words)
     found = [
@@ -32,7 +32,7 @@ def find_datasets(words: Iterable[str] = (), here: bool = False) -> list[tuple[T
 
 
 def find_dataset_entry(name: str) -> tuple[TaskSource, DatasetEntry]:
-    """Return the dataset of this name, or that of the task of this name."""
+    """Return a dataset by its name, or by the name of one of its tasks."""
     rows = all_datasets()
     for source, entry in rows:
         if name == entry.name or name in entry.tasks:
@@ -41,7 +41,7 @@ def find_dataset_entry(name: str) -> tuple[TaskSource, DatasetEntry]:
 
 
 def find_collector(name: str) -> TaskSource:
-    """Return the source that can make a dataset on this machine."""
+    """Return the source that can collect a dataset."""
     collectable = {each: source for source in reversed(known_sources().values()) for each in source.collectable()}
     if name in collectable:
         return collectable[name]
@@ -52,5 +52,5 @@ def find_collector(name: str) -> TaskSource:
 
 
 def example_task(source: TaskSource, dataset: str) -> str | None:
-    """Return a task that is trained on a dataset, or None if there is none."""
+    """Return a task that uses a dataset, or None if there is none."""
     return next((entry.tasks[0] for entry in source.datasets() if entry.name == dataset and entry.tasks), None)

@@ -1,29 +1,29 @@
-"""Expert policies from files: a network of dense layers in NumPy, read and checked, nothing unpickled.
+"""Read, check and write expert policies: networks of dense layers in NumPy, loaded without unpickling.
 
-A policy is a folder with `policy.npz` (kernel_0 [in, out], bias_0, kernel_1, ... and perhaps input_shift, input_scale,
-output_shift, output_scale, log_std) and `policy.json`:
+A policy is a folder with `policy.npz` (kernel_0 [in, out], bias_0, kernel_1, ... and optionally input_shift,
+input_scale, output_shift, output_scale, log_std) and `policy.json`:
 
     {"format": "drol-policy", "version": 1, "network": {"kind": "mlp", "activation": "relu", "output": "tanh"},
      "input": "ogbench-direction", "direction_scale": 10.0}
 
-action = output(mlp((input - input_shift) / input_scale)) * output_scale + output_shift, and where actions are drawn
-action + exp(log_std) * normal
+action = output(mlp((input - input_shift) / input_scale)) * output_scale + output_shift
+
+A sampled action is action + exp(log_std) * normal.
 """
 
 import hashlib
 import io
 import json
 import os
-import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from drol.data.files.npz import list_names, open_npz, read_npz
-from drol.data.store.manifest import is_number
+from drol.data.readers.npz import list_names, open_npz, read_npz
+from drol.decoding import Finite, read_json
 from drol.errors import InputError
 from drol.storage import replace_folder, write_synced
 
@@ -45,8 +45,28 @@ SCALES = ("input_shift", "input_scale", "output_shift", "output_scale", "log_std
 
 
 @dataclass(frozen=True)
+class NetworkEntry:
+    """The network in `policy.json`."""
+
+    kind: Literal["mlp"]
+    activation: Literal["relu", "tanh", "gelu", "silu"]
+    output: Literal["tanh", "none"]
+
+
+@dataclass(frozen=True)
+class Header:
+    """The content of `policy.json`."""
+
+    format: Literal["drol-policy"]
+    version: Literal[1]
+    network: NetworkEntry
+    input: Literal["observation", "ogbench-direction", "ogbench-ball"]
+    direction_scale: Finite = 1.0
+
+
+@dataclass(frozen=True)
 class Expert:
-    """A policy: the network that gives its action, and the deviation about it where one is drawn."""
+    """A policy: the network that computes its action, and optionally the standard deviation of sampled actions."""
 
     kernels: tuple[np.ndarray, ...]  # [in, out] each
     biases: tuple[np.ndarray, ...]
@@ -65,7 +85,7 @@ class Expert:
         return self.kernels[-1].shape[1]
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
-        """Return the action for what the network is shown."""
+        """Return the action for an input of the network."""
         scales = self.scales
         hidden = np.asarray(values, np.float32)
         if "input_shift" in scales:
@@ -80,24 +100,27 @@ class Expert:
         return action + scales["output_shift"] if "output_shift" in scales else action
 
     def draw(self, values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Return an action with the policy's own noise; of a policy without noise, its action."""
+        """Sample an action with the policy's noise; without `log_std`, return the deterministic action."""
         action = self(values)
         if "log_std" not in self.scales:
             return action
         return action + np.exp(self.scales["log_std"]) * generator.normal(size=action.shape)
 
     def walking_action(self, state: np.ndarray, direction: np.ndarray) -> np.ndarray:
-        """Return the action of a body that shall go in a direction; its state starts with its position."""
+        """Return the action of a body that should go in a direction; its state starts with its position."""
         if self.input == "observation":
             return self(state)
         return self(np.concatenate([state[2:], self.direction_scale * direction]))
 
     def dribbling_action(self, state: np.ndarray, to_ball: np.ndarray, ball_to_goal: np.ndarray) -> np.ndarray:
-        """Return the action of an ant at a ball; its state is 15 + 7 positions of both, then 14 + 6 velocities."""
+        """Return the action of an ant at a ball.
+
+        The state holds 15 positions of the ant and 7 of the ball, then 14 velocities of the ant and 6 of the ball.
+        """
         return self(np.concatenate([state[2:15], state[17:], to_ball, ball_to_goal]))
 
     def header(self) -> dict[str, Any]:
-        """Return what `policy.json` says."""
+        """Return the content of `policy.json`."""
         network = {"kind": "mlp", "activation": self.activation, "output": self.output}
         header = {"format": FORMAT, "version": VERSION, "network": network, "input": self.input}
         return header | ({"direction_scale": self.direction_scale} if self.input == "ogbench-direction" else {})
@@ -119,7 +142,7 @@ class Expert:
 
 
 def read_expert(path: Path) -> Expert:
-    """Read the policy of a folder; its policy.npz or policy.json may be named instead."""
+    """Read the policy of a folder; `path` may also be its policy.npz or policy.json."""
     folder = path.parent if path.name in (ARRAYS, HEADER) else path
     if not (folder / HEADER).is_file() or not (folder / ARRAYS).is_file():
         raise InputError(
@@ -127,37 +150,19 @@ def read_expert(path: Path) -> Expert:
             "`drol data expert FILE.npz --out FOLDER` makes one from a file of weights"
         )
     where = folder / HEADER
-    try:
-        header = json.loads(where.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where} is not JSON ({error})") from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT or header.get("version") != VERSION:
-        raise InputError(f'{where} must say "format": "{FORMAT}" and "version": {VERSION}')
-    network = header.get("network")
-    if not isinstance(network, dict) or network.get("kind") != "mlp":
-        raise InputError(f'the network of {where} is {reprlib.repr(network)}; its "kind" must be "mlp"')
-    scale = header.get("direction_scale", 1.0)
-    if not is_number(scale):
-        raise InputError(f"direction_scale of {where} is {reprlib.repr(scale)}; it must be a number")
+    header: Header = read_json(where, Header, extra=True)
     return make_expert(
         read_arrays(folder / ARRAYS),
-        activation=chosen(where, "activation", network.get("activation"), ACTIVATIONS),
-        output=chosen(where, "output", network.get("output"), OUTPUTS),
-        input=chosen(where, "input", header.get("input"), INPUTS),
-        direction_scale=float(scale),
+        activation=header.network.activation,
+        output=header.network.output,
+        input=header.input,
+        direction_scale=header.direction_scale,
         where=str(folder / ARRAYS),
     )
 
 
-def chosen(where: Path, name: str, value: Any, allowed: Mapping[str, Any]) -> str:
-    """Return a value of a header if it is one of those allowed."""
-    if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"{name} of {where} is {reprlib.repr(value)}; it must be one of {', '.join(allowed)}")
-    return value
-
-
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Read all arrays of an npz file, in its order."""
+    """Read all arrays of an npz file, in the order of the file."""
     with open_npz(path, ()) as archive:
         names = list_names(archive)
     return read_npz(path, names)
@@ -166,7 +171,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 def make_expert(
     arrays: Mapping[str, np.ndarray], *, activation: str, output: str, input: str, direction_scale: float, where: str
 ) -> Expert:
-    """Make a policy of arrays that fit together; the error is one line that says which does not."""
+    """Make a policy from arrays; raise `InputError` if names, shapes or values are invalid."""
     number = max(1, sum(name.startswith("kernel_") for name in arrays))
     layers = {f"{kind}_{layer}" for layer in range(number) for kind in ("kernel", "bias")}
     odd = sorted((layers - arrays.keys()) | (arrays.keys() - layers - set(SCALES)))
@@ -205,8 +210,14 @@ def make_expert(
     )
 
 
-def save_expert(expert: Expert, folder: Path) -> None:
-    """Write a policy folder; one that is there already is refused."""
+def save_expert(expert: Expert, folder: Path, training: Mapping[str, Any] | None = None) -> None:
+    """Write a policy folder; raise an error if it exists.
+
+    Args:
+        expert: The policy.
+        folder: The folder to write.
+        training: How the policy was trained; `policy.json` records it under "training" and nothing reads it.
+    """
     if folder.exists():
         raise InputError(f"{folder} exists already; choose another --out, nothing was written")
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
@@ -214,7 +225,8 @@ def save_expert(expert: Expert, folder: Path) -> None:
     buffer = io.BytesIO()
     np.savez(buffer, **expert.arrays())  # pyright: ignore[reportArgumentType]
     write_synced(partial / ARRAYS, buffer.getvalue())
-    write_synced(partial / HEADER, (json.dumps(expert.header(), indent=2) + "\n").encode())
+    header = expert.header() | ({"training": dict(training)} if training else {})
+    write_synced(partial / HEADER, (json.dumps(header, indent=2) + "\n").encode())
     replace_folder(partial, folder)
 
 
@@ -227,7 +239,7 @@ OTHER_NAMES = {
 
 
 def expert_of_weights(path: Path, *, activation: str, output: str, input: str, direction_scale: float = 1.0) -> Expert:
-    """Read the policy of an npz file whose arrays have other names than ours; see `rename_layers`."""
+    """Read a policy from an npz file with other array names; see `rename_layers`."""
     return make_expert(
         rename_layers(read_arrays(path)),
         activation=activation,
@@ -239,9 +251,9 @@ def expert_of_weights(path: Path, *, activation: str, output: str, input: str, d
 
 
 def rename_layers(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return arrays called `<layer>/kernel` and `<layer>/bias` under the names of our format, in the file's order.
+    """Rename arrays `<layer>/kernel` and `<layer>/bias` to the names of our format, in the order of the file.
 
-    Layers that compute a deviation (log_std/...) are left out; a deviation that is the same everywhere (log_std) stays.
+    Layers that compute a standard deviation (log_std/...) are dropped; a constant one (log_std) is kept.
     """
     layers = [name.removesuffix("kernel") for name in arrays if name.endswith("/kernel") and "log_std" not in name]
     named = {}

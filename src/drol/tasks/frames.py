@@ -1,4 +1,7 @@
-"""Environments that show their last frames at once. No jax here: the processes of environments import this."""
+"""Stack the last frames of an environment.
+
+This module does not import jax, because environment processes import it.
+"""
 
 import collections
 from typing import Any
@@ -7,9 +10,9 @@ import numpy as np
 
 
 def stack_frames(environment: Any, count: int) -> Any:
-    """Return the environment with its last `count` frames as the observation, as `Dataset` stacks them.
+    """Return the environment with its last `count` frames as the observation, stacked as in `Dataset`.
 
-    A count of 1 returns the environment itself.
+    If `count` is 1, return the environment itself.
     """
     return StackedFrames(environment, count) if count > 1 else environment
 
@@ -17,7 +20,7 @@ def stack_frames(environment: Any, count: int) -> Any:
 class StackedFrames:
     """An environment whose observations are its last frames, joined along their last axis, oldest first.
 
-    At the start of an episode its first frame stands for those before it.
+    At the start of an episode, the first frame is repeated.
     """
 
     def __init__(self, environment: Any, count: int):

@@ -1,4 +1,4 @@
-"""One error for all simulators that are not installed."""
+"""The error for simulators that are not installed."""
 
 import sys
 
@@ -6,17 +6,17 @@ from drol.errors import InputError
 
 
 def missing_package(benchmark: str, extra: str, error: ImportError) -> InputError:
-    """Return the error for a package that the environments of a benchmark need and that cannot be imported.
+    """Return the error for a package that cannot be imported and that the environments of a benchmark need.
 
     Args:
-        benchmark: Whose environments they are, such as "OGBench".
+        benchmark: The benchmark, such as "OGBench".
         extra: The extra of drol that installs the package.
-        error: What the import raised.
+        error: The error of the import.
     """
     package = error.name.partition(".")[0] if error.name else str(error)
     need = f"{benchmark}'s environments need the package {package}"
     install = f"pip install 'drol[{extra}]'"
-    if sys.version_info >= (3, 13):  # ogbench names labmaze, which it does not use and which has no wheel there
+    if sys.version_info >= (3, 13):  # labmaze, an unused dependency of ogbench, has no wheel here
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
         install += " && pip install --no-deps ogbench 'dm-control<1.0.45'"
         return InputError(f"{need}; install them on Python {version} with: {install}, or use ./run of a checkout")

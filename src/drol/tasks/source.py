@@ -1,11 +1,14 @@
-"""A task source: a family of tasks with their data, environments and scores. No jax and no simulator here."""
+"""The interface of task sources. A source is a family of tasks with their data, environments and scores.
+
+This module imports neither jax nor a simulator.
+"""
 
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from drol.errors import InputError
 
@@ -16,19 +19,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """A dataset as `drol data list` shows it: what it is, where it is or would be, and how to get it.
+    """An entry of `drol data list`: the content of a dataset, its location, and how to get it.
 
     Attributes:
         name: Its name.
-        tasks: The tasks that are trained on it.
-        transitions: How many it has; None if that is unknown or nothing is published.
-        observation: The shape of one observation, for people.
+        tasks: The tasks that use it.
+        transitions: The number of transitions; None if it is unknown or no file is published.
+        observation: The shape of one observation, to display.
         action: The size of one action.
-        memory: The bytes that it takes when it is loaded.
+        memory: Its size in memory, in bytes.
         files: Its file names: the training part, then the others.
-        folder: The folder where they are, or where a download puts them.
+        folder: The folder of the files, or the folder to download them to.
         ways: How to get it: "embedded", "download", "collect", "import", "--dataset".
-        damage: What is wrong with its files, if they are here and cannot be used.
+        damage: The error message if its files exist but cannot be used.
     """
 
     name: str
@@ -54,12 +57,12 @@ class DatasetEntry:
 
     @property
     def file_bytes(self) -> int:
-        """The bytes of those of its files that are on this machine."""
+        """The total size in bytes of its files on this machine."""
         paths = [self.folder / name for name in self.files] if self.folder else []
         return sum(path.stat().st_size for path in paths if path.is_file())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry as `drol data list --json` prints it."""
+        """Return the entry in the form of `drol data list --json`."""
         return {
             "dataset": self.name,
             "tasks": list(self.tasks),
@@ -75,15 +78,24 @@ class DatasetEntry:
         }
 
 
+class CollectOptions(TypedDict, total=False):
+    """Options of `TaskSource.collect`."""
+
+    episodes: int | None  # the number to play; default: the number of trajectories in the published dataset
+    seed: int  # equal seeds give equal arrays; default: 0
+    processes: int | None  # the number of parallel processes; default: depends on the machine
+    experts: Sequence[Path]  # folders of expert policies, if the dataset needs them
+    report: "Report | None"  # called as `report(done, total, what)` after each trajectory
+
+
 class TaskSource(ABC):
-    """A family of tasks. Only `name`, `task_names` and `load` are needed; the rest has defaults.
+    """A family of tasks. Only `name`, `task_names` and `load` are required; the other methods have defaults.
 
-    A source owns everything about its tasks: where the files are, what the rewards mean, how an environment is made
-    and what a score is. A module that defines one should import jax and simulators inside the methods that need them,
-    so that listing names stays quick.
+    A source defines everything about its tasks: the files, the rewards, the environments and the scores. A module that
+    defines a source should import jax and simulators inside the methods that need them, so that listing names is fast.
 
-    `drol.register_task_source` makes the tasks known to a program; an installed package makes them known to the
-    `drol` command by an entry point of the group `drol.tasks`. See examples/new_task_source.py.
+    `drol.register_task_source` registers a source in a program. An installed package registers its source for the
+    `drol` command with an entry point of the group `drol.tasks`. See examples/new_task_source.py.
 
     Attributes:
         name: The name of the source, as `drol data list` shows it.
@@ -101,20 +113,20 @@ class TaskSource(ABC):
 
         Args:
             name: One of `task_names`.
-            dataset_path: A file to use in place of the task's own.
+            dataset_path: A file to use instead of the task's default file.
 
         Returns:
             The task; `drol.task_from` makes one from arrays.
         """
 
     def refusal(self, name: str) -> InputError | None:  # noqa: ARG002
-        """Return the error for a name that only this source could have and that it does not; None for any other."""
+        """Return the error for an unknown name that has the form of this source's names; None for other names."""
         return None
 
     def make_environment(self, name: str) -> Callable[[], Any] | None:
         """Return a function that makes the environment of a task, or None if the task has none.
 
-        The default loads the task. A source whose data are large should do without them here.
+        The default loads the task. A source with large data should override it and not load the data.
         """
         return self.load(name).make_environment
 
@@ -123,63 +135,47 @@ class TaskSource(ABC):
         return [DatasetEntry(name, (name,)) for name in self.task_names()]
 
     def download_folder(self) -> Path:
-        """Return the folder where downloaded files go; by default, nothing is published."""
+        """Return the folder of downloaded files; by default, raise `InputError`, since no file is published."""
         raise InputError(f"the source {self.name} publishes no files")
 
     def file_addresses(self, file_name: str) -> list[str]:
-        """Return the addresses where a file of a dataset is published; by default, nothing is published."""
+        """Return the URLs of a published file; by default, raise `InputError`, since no file is published."""
         raise InputError(f"{file_name} cannot be downloaded; the source {self.name} publishes no files")
 
     def file_sha256(self, file_name: str) -> str | None:  # noqa: ARG002
-        """Return the sum that a published file is known to have; None if nobody published it."""
+        """Return the known SHA-256 of a published file; None if it is unknown."""
         return None
 
     def check_file(self, path: Path) -> None:
-        """Raise `InputError` for a downloaded file that is not a whole dataset of this source."""
+        """Raise `InputError` for a downloaded file that is not a complete dataset of this source."""
         raise InputError(f"{path} cannot be checked; the source {self.name} publishes no files")
 
     def collectable(self) -> tuple[str, ...]:
         """Return the names of the datasets that `collect` can make; by default, none."""
         return ()
 
-    def collect(
-        self,
-        name: str,
-        path: Path | None = None,
-        *,
-        episodes: int | None = None,
-        seed: int = 0,
-        processes: int | None = None,
-        experts: Sequence[Path] = (),
-        report: "Report | None" = None,
-        note: Callable[[str], None] | None = None,
-    ) -> dict[Path, int]:
-        """Make a dataset on this machine by playing episodes, each of which becomes a trajectory.
+    def collect(self, name: str, path: Path | None = None, **options: Unpack[CollectOptions]) -> dict[Path, int]:
+        """Collect a dataset on this machine by playing episodes; each episode becomes a trajectory.
 
         Args:
             name: One of `collectable`.
-            path: The file to write; None for one in this folder that is named after the dataset.
-            episodes: How many episodes to play; None for as many as the published dataset has trajectories.
-            seed: A seed; the same one gives the same arrays.
-            processes: How many processes play at once; None for what suits the machine.
-            experts: Folders of expert policies, where the dataset needs them.
-            report: Called as `report(done, total, what)` after each trajectory.
-            note: Called with lines that a person should read.
+            path: The file to write; None: a file in the current folder, named after the dataset and the experts.
+            options: See `CollectOptions`.
 
         Returns:
             The files that were written, with the number of transitions of each.
 
         Raises:
-            KeyboardInterrupt: After Ctrl-C; its message says what is kept, if anything is.
+            KeyboardInterrupt: After Ctrl-C. Its message reports the data that are kept, if there are any.
         """
-        del path, episodes, seed, processes, experts, report, note  # for sources that can collect
+        del path, options  # for sources that can collect
         raise InputError(f"{name} cannot be collected; no dataset of the source {self.name} can")
 
     def collecting_help(self) -> str:
-        """Return what `drol data collect --help` says about the datasets of this source."""
+        """Return the part of `drol data collect --help` about the datasets of this source."""
         return ""
 
 
 def wrap_names(names: Iterable[str]) -> str:
-    """Return names on lines of at most 110 characters, for a help text."""
+    """Wrap names to lines of at most 110 characters, for a help text."""
     return textwrap.fill(" ".join(names), 110, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)

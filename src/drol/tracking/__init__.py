@@ -1,7 +1,8 @@
-"""Mirrors of a run's rows in trackers: a process of its own follows the files, so that no tracker can stop the run."""
+"""Mirror a run's rows in a tracker, from a separate process, so that no tracker can stop the run."""
 
 import contextlib
 import importlib.util
+import logging
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -9,13 +10,16 @@ from collections.abc import Callable, Iterator
 from drol.errors import InputError, plain, unknown_name
 from drol.runs.directory import RunDirectory
 
-PACKAGES = {"wandb": "wandb", "tensorboard": "tensorboardX", "trackio": "trackio"}  # what each tracker needs
-FINISH_SECONDS = 60.0  # that a mirror gets to write the last rows
-STOP_SECONDS = 5.0  # the same after a signal; what is missing comes with the next start
+PACKAGES = {"wandb": "wandb", "tensorboard": "tensorboardX", "trackio": "trackio"}  # the package of each tracker
+FINISH_SECONDS = 60.0  # time for the mirror to write the last rows
+STOP_SECONDS = 5.0  # the same after a signal; missing rows are sent when the run resumes
+
+
+logger = logging.getLogger(__name__)
 
 
 def check_tracker(name: str) -> None:
-    """Refuse a tracker that is not known or not installed.
+    """Raise `InputError` for a tracker that is unknown or not installed.
 
     Args:
         name: "wandb", "tensorboard" or "trackio".
@@ -27,16 +31,13 @@ def check_tracker(name: str) -> None:
 
 
 @contextlib.contextmanager
-def mirrored(
-    directory: RunDirectory, tracker: str | None, warn: Callable[[str], None], hurried: Callable[[], bool]
-) -> Iterator[None]:
-    """Let a tracker follow a run while it goes on; whatever goes wrong there is one warning.
+def mirrored(directory: RunDirectory, tracker: str | None, hurried: Callable[[], bool]) -> Iterator[None]:
+    """Mirror a run in a tracker inside this context; an error of the tracker only logs one warning.
 
     Args:
-        directory: The run, which exists.
-        tracker: The tracker; None: nothing follows.
-        warn: Called with what went wrong.
-        hurried: Asked at the end; True: somebody waits for the run to end.
+        directory: The run, which must exist.
+        tracker: The tracker; none if None.
+        hurried: Called at the end; True limits the wait for the last rows to `STOP_SECONDS`.
     """
     if tracker is None:
         yield
@@ -45,12 +46,12 @@ def mirrored(
     log = folder / "log"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with log.open("w") as output:  # its input ends when this process closes it, or ends however it does
-            command = [sys.executable, "-m", "drol.tracking.follow", str(directory.path), tracker]
+        with log.open("w") as output:  # the mirror ends when its input closes, also if this process is killed
+            command = [sys.executable, "-m", "drol.tracking.mirror", str(directory.path), tracker]
             streams = {"stdin": subprocess.PIPE, "stdout": output, "stderr": output}
             process = subprocess.Popen(command, start_new_session=True, **streams)
     except OSError as error:
-        warn(f"{tracker} does not follow this run ({error}); its own files are complete")
+        logger.warning(f"{tracker} does not follow this run ({error}); its own files are complete")
         yield
         return
     try:
@@ -61,8 +62,12 @@ def mirrored(
             process.communicate(timeout=seconds)
             if process.returncode:
                 words = plain(log.read_text(errors="replace").strip().rpartition("\n")[2])
-                warn(f"{tracker} does not have all of this run ({words}); its own files are complete, see {log}")
+                logger.warning(
+                    f"{tracker} does not have all of this run ({words}); its own files are complete, see {log}"
+                )
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
-            warn(f"{tracker} took more than {seconds:.0f} s to end; the next start of the run goes on with it")
+            logger.warning(
+                f"{tracker} took more than {seconds:.0f} s to end; the next start of the run goes on with it"
+            )

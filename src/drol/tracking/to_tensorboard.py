@@ -1,4 +1,4 @@
-"""Rows as event files of TensorBoard, written by tensorboardX: `tensorboard --logdir RUN/tracking/tensorboard`."""
+"""Write rows as TensorBoard event files with tensorboardX; view: `tensorboard --logdir RUN/tracking/tensorboard`."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from drol.runs.directory import RunDirectory
 
 
 class TensorBoard:
-    """Writes event files; a run that is resumed adds one."""
+    """Write event files; a resumed run adds a file."""
 
     def __init__(self, folder: Path):
         self.writer = SummaryWriter(str(folder))

@@ -1,4 +1,4 @@
-"""Rows as a run of trackio, which keeps them in a database of this machine: `trackio show --project drol`."""
+"""Write rows to trackio, which stores them in a database on this machine; view: `trackio show --project drol`."""
 
 import importlib
 from pathlib import Path
@@ -10,7 +10,7 @@ PROJECT = "drol"
 
 
 class Trackio:
-    """Writes a run whose name has this identity, whenever it is resumed."""
+    """Write to the trackio run whose name ends with this identity; a resumed run continues it."""
 
     def __init__(self, directory: RunDirectory, identity: str):
         self.trackio: Any = importlib.import_module("trackio")
@@ -28,7 +28,7 @@ class Trackio:
         self.trackio.log(values, step=step)
 
     def flush(self) -> None:
-        """Do nothing: its database has a writer of its own, which has no such call."""
+        """Do nothing: trackio writes its database by itself and has no flush."""
 
     def close(self) -> None:
         self.trackio.finish()

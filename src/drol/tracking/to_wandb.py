@@ -1,4 +1,4 @@
-"""Rows as a run of Weights & Biases, offline unless WANDB_MODE says otherwise: `wandb sync` sends it later."""
+"""Write rows to Weights & Biases, offline unless WANDB_MODE is set; upload an offline run with `wandb sync`."""
 
 import importlib
 import os
@@ -8,11 +8,11 @@ from typing import Any
 from drol.runs.directory import RunDirectory
 
 wandb: Any = importlib.import_module("wandb")
-PROJECT = "drol"  # unless WANDB_PROJECT says otherwise
+PROJECT = "drol"  # default of WANDB_PROJECT
 
 
 class WeightsAndBiases:
-    """Writes a run that has this identity, whenever it is resumed."""
+    """Write to the wandb run with this identity; a resumed run continues it."""
 
     def __init__(self, directory: RunDirectory, folder: Path, identity: str):
         mode = os.environ.get("WANDB_MODE", "offline")
@@ -23,7 +23,7 @@ class WeightsAndBiases:
             config=directory.read_config()["run"],
             dir=str(folder),
             mode=mode,
-            resume=None if mode == "offline" else "allow",  # offline, `wandb sync --append` puts the parts together
+            resume=None if mode == "offline" else "allow",  # offline, `wandb sync --append` joins the parts
             settings=wandb.Settings(
                 console="off", silent=True, disable_git=True, disable_code=True, save_code=False, x_disable_stats=True
             ),
@@ -35,7 +35,7 @@ class WeightsAndBiases:
         self.run.log({"step": step, **values})
 
     def flush(self) -> None:
-        """Do nothing: another process of wandb has the rows already."""
+        """Do nothing: a separate wandb process already has the rows."""
 
     def close(self) -> None:
         self.run.finish()

@@ -1,4 +1,4 @@
-"""Work that goes on while the main thread does something else, one piece at a time."""
+"""Run calls in a background thread, one at a time."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Background:
-    """A thread for one call at a time; what a call raises is raised again in the thread that asked for it."""
+    """A thread for one call at a time; an exception of a call is raised again in the thread that started it."""
 
     def __init__(self) -> None:
         self.thread = ThreadPoolExecutor(1)
@@ -17,24 +17,24 @@ class Background:
         return self.running is not None and not self.running.done()
 
     def start(self, function: Callable, *arguments: Any) -> None:
-        """Begin a call; the one before is waited for, so that none is dropped and all happen in order."""
+        """Start a call after the previous call has ended, so that all calls run in order."""
         self.wait()
         self.running = self.thread.submit(function, *arguments)
 
     def check(self) -> None:
-        """Raise what the last call raised, if it is over; do not wait for it."""
+        """Raise the exception of the last call, if it has ended; do not wait for it."""
         if not self.busy:
             self.wait()
 
     def wait(self) -> None:
-        """Return when nothing is under way."""
+        """Wait for the last call; raise its exception."""
         if self.running is not None:
             try:
                 self.running.result()
             finally:
-                if self.running.done():  # not so if a signal cut the wait short
+                if self.running.done():  # False if a signal interrupted the wait
                     self.running = None
 
     def close(self) -> None:
-        """End the thread after its last call, whatever became of it."""
+        """Wait for the last call and end the thread; exceptions of the call are ignored."""
         self.thread.shutdown()

@@ -1,7 +1,8 @@
 """The compiled loop: initial states, many updates of every seed in one call, diagnostics.
 
-All randomness of update n of a seed follows from `fold_in(key(seed), n)`: its first two splits are the batch and the
-update, number 2 is the action of online training, 3 and 4 are the diagnostics on training and on validation data.
+All random numbers of update n of a seed derive from the key `fold_in(key(seed), n)`. Its two splits are for the batch
+and the update. `fold_in` with 2 gives the key of the action in online training; 3 and 4 give the keys of the
+diagnostics on training and on validation data.
 """
 
 import functools
@@ -16,13 +17,13 @@ from jax.sharding import Sharding
 from drol.algorithms.base import Algorithm
 from drol.compiling import fast_jit
 from drol.data.dataset import Dataset
-from drol.types import Metrics, Spec, Transition
+from drol.transition import Metrics, Spec, Transition
 
 EXPLORATION, DIAGNOSTICS, VALIDATION = 2, 3, 4  # 0 and 1 are the two keys of `split`
 
 
 def over_seeds(function: Callable, *trees: Any) -> Any:
-    """Apply a function to every seed along the first axis; a single one runs bare, faster than a batch of one."""
+    """Apply a function to every seed along the first axis; a single seed runs without `vmap`, which is faster."""
     if len(jax.tree.leaves(trees)[0]) == 1:
         return jax.tree.map(lambda leaf: leaf[None], function(*jax.tree.map(lambda leaf: leaf[0], trees)))
     return jax.vmap(function)(*trees)
@@ -37,14 +38,14 @@ def seed_keys(seeds: tuple[int, ...]) -> Array:
 def init_seeds(algorithm: Algorithm, keys: Array, spec: Spec) -> Any:
     """Return the state of every seed before its first update, stacked along a first axis.
 
-    Compiled, so that networks that start equal get memory of their own and can be donated.
+    This is compiled so that networks with equal initial values get separate buffers, which can be donated.
     """
     return over_seeds(lambda key: algorithm.init(jax.random.fold_in(key, 0), spec), keys)
 
 
 @fast_jit()
 def zero_totals(algorithm: Algorithm, states: Any, dataset: Dataset, keys: Array) -> Metrics:
-    """Return the sums [seed] that `train_chunk` adds its metrics to, before any update."""
+    """Return zeros [seed] for each metric, to which `train_chunk` adds its metrics."""
 
     def metrics_of(state: Any, key: Array) -> Metrics:
         return algorithm.update(state, dataset.sample(key, algorithm.batch_size), key)[1]
@@ -64,10 +65,10 @@ def train_chunk(
     last_step: Array | int,
     batch_sharding: Sharding | None = None,
 ) -> tuple[Any, Metrics]:
-    """Run the updates `first_step` to `last_step` of every seed without leaving the device, adding up their metrics.
+    """Run the updates `first_step` to `last_step` of every seed on the device and sum their metrics.
 
-    The steps are data, not shapes: chunks of any length share one compiled program, and cutting a run into other
-    chunks changes no number. With a sharding, the rows of every batch are split over devices.
+    The steps are traced values, so chunks of any length share one compiled program. The division of a run into chunks
+    does not change its results. With a sharding, the rows of every batch are split over devices.
     """
 
     def train_one_seed(state: Any, total: Metrics, key: Array) -> tuple[Any, Metrics]:
@@ -96,9 +97,9 @@ def train_batches(
     begin: Array | int,
     end: Array | int,
 ) -> tuple[Any, Metrics]:
-    """`train_chunk` for batches [seed, number, batch, ...] that were drawn before, of which `begin` to `end` are used.
+    """Run updates on the given batches [seed, number, batch, ...], with the numbers from `begin` up to `end`.
 
-    `first_step` is the step of number 0.
+    `first_step` is the step of batch number 0. The rest is as in `train_chunk`.
     """
 
     def train_one_seed(state: Any, total: Metrics, batches: Transition, key: Array) -> tuple[Any, Metrics]:
@@ -118,7 +119,10 @@ def train_batches(
 def diagnose_seeds(
     algorithm: Algorithm, states: Any, dataset: Dataset, keys: Array, step: Array | int, purpose: Array | int
 ) -> Metrics:
-    """Return the algorithm's diagnostics [seed] on one batch of the dataset; `purpose` is one of the numbers above."""
+    """Return the algorithm's diagnostics [seed] on one batch of the dataset.
+
+    `purpose` is `DIAGNOSTICS` or `VALIDATION`.
+    """
 
     def diagnose_one_seed(state: Any, key: Array) -> Metrics:
         own_key = jax.random.fold_in(jax.random.fold_in(key, step), purpose)

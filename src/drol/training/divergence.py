@@ -1,4 +1,4 @@
-"""Training that diverges: it is noticed before anything is saved, and what it learned from last is written down."""
+"""Detect diverged training before a checkpoint is saved, and record the batches of the last updates."""
 
 import functools
 import json
@@ -18,7 +18,7 @@ from drol.runs.config import RunConfig
 from drol.runs.directory import RunDirectory
 from drol.storage import write_whole
 
-MOST_ROWS = 200_000  # of batches that are written down: a file of about a megabyte
+MOST_ROWS = 200_000  # of batches in the file, which is then about 1 MB
 
 
 class Diverged(Exception):
@@ -27,13 +27,13 @@ class Diverged(Exception):
 
 @jax.jit
 def all_finite(tree: Any) -> Array:
-    """Return whether every number of a tree is finite; nothing leaves the device but the answer."""
+    """Return whether every number of a tree is finite; only the result is transferred from the device."""
     floats = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.floating)]
     return functools.reduce(jnp.logical_and, [jnp.isfinite(leaf).all() for leaf in floats], jnp.asarray(True))
 
 
 def broken_metrics(metrics: Mapping[str, Any]) -> dict[int, dict[str, str]]:
-    """Return the metrics [seed] that are not finite: by the place of the seed, then by name, in words."""
+    """Return the values of the metrics [seed] that are not finite, as text, by index of the seed, then by name."""
     found: dict[int, dict[str, str]] = {}
     for name, values in metrics.items():
         for place, value in enumerate(np.asarray(values, float)):
@@ -43,7 +43,7 @@ def broken_metrics(metrics: Mapping[str, Any]) -> dict[int, dict[str, str]]:
 
 
 def broken_arrays(tree: Any) -> dict[int, dict[str, str]]:
-    """Return the arrays [seed, ...] of a tree that are not finite: by the place of the seed, then by name."""
+    """Return the arrays [seed, ...] of a tree that are not finite, by index of the seed, then by name."""
     found: dict[int, dict[str, str]] = {}
     for name, leaf in named_leaves(tree):
         values = np.asarray(leaf)
@@ -66,10 +66,10 @@ def record_divergence(
     Args:
         directory: The folder of the run.
         config: Its settings.
-        dataset: The data that its updates draw from.
-        broken: What is not finite: by the place of the seed, then by name.
-        updates: Those that may have done it, of which the newest are written down with the rows of their batches.
-            Online updates learned from experience as well, and their batches are left out.
+        dataset: The training data.
+        broken: The values that are not finite, by index of the seed, then by name.
+        updates: The updates that may be the cause. The file lists the newest of them with the rows of their batches.
+            Online updates are not listed, because their batches contain experience too.
         checkpoint: The step of the newest checkpoint, which is finite.
     """
     place, batch_size = min(broken), config.algorithm.batch_size
@@ -93,11 +93,11 @@ def record_divergence(
 
 
 def batch_rows(dataset: Transitions, batch_size: int, key: Array, updates: Sequence[int]) -> list[list[int]]:
-    """Return the rows of the data, a list for each update of a seed, that its batch was made of."""
+    """Return the rows of the data in the batch of each update of a seed."""
     on_device = dataset.on_device
     cropped = on_device is not None and on_device.crop_probability > 0
 
-    def draw(update: Array) -> Array:  # as `train_chunk` and `Dataset.sample` do
+    def draw(update: Array) -> Array:  # the same draws as in `train_chunk` and `Dataset.sample`
         batch_key, _ = jax.random.split(jax.random.fold_in(key, update))
         index_key = jax.random.split(batch_key)[0] if cropped else batch_key
         return jax.random.randint(index_key, (batch_size,), 0, dataset.size)

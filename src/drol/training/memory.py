@@ -1,7 +1,7 @@
-"""What a run takes of the memory, told before any of it is taken: a system that has none left kills without a word.
+"""Estimate a run's memory before allocating it, so that it fails with a message instead of being killed.
 
 The constants were measured on two cores, with networks of 32 to 2048 units, batches of 256 to 65,536 and data of 60 and
-500 MB; docs/performance.md has the numbers.
+500 MB; docs/performance.md has the measurements.
 """
 
 import functools
@@ -20,15 +20,15 @@ from drol.runs.config import RunConfig
 from drol.tasks.base import Task
 from drol.training.placement import Placement
 from drol.training.updates import BATCHES_AT_ONCE
-from drol.types import Spec, Transition
+from drol.transition import Spec, Transition
 
-STATE_COPIES = 3  # the state, the new one that an update makes of it, and what a checkpoint writes
-BATCHES_READ = (READ_AHEAD + 2) * BATCHES_AT_ONCE  # of data on disk: those that wait, are read and are used
-SMALL_BATCH = 250_000_000  # bytes that are within what programs are given, so that nobody looks closer
+STATE_COPIES = 3  # the state, the new state of an update, and the copy that a checkpoint writes
+BATCHES_READ = (READ_AHEAD + 2) * BATCHES_AT_ONCE  # of data on disk: waiting, being read and in use
+SMALL_BATCH = 250_000_000  # bytes; below this, `PROGRAM_BYTES` covers the update and it is not estimated
 
 
 def check_memory(config: RunConfig, task: Task, placement: Placement) -> None:
-    """Refuse a run that does not fit into the free memory of this machine, with what takes how much."""
+    """Raise `InputError` if a run does not fit into the free memory; the message has the bytes of each part."""
     free = free_memory()
     if free is None or jax.default_backend() != "cpu":
         return
@@ -42,7 +42,7 @@ def check_memory(config: RunConfig, task: Task, placement: Placement) -> None:
 
 
 def needed_memory(config: RunConfig, task: Task, placement: Placement) -> dict[str, int]:
-    """Return the bytes that each part of a run takes, beside its data as it was loaded."""
+    """Estimate the bytes of each part of a run, without the loaded data."""
     algorithm, spec, seeds = config.algorithm, task.train.spec, len(config.seeds)
     state_bytes, batch_bytes = update_memory(algorithm, spec)
     at_once = min(seeds, available_cores()) if placement.spread == "threads" else seeds
@@ -64,18 +64,18 @@ def needed_memory(config: RunConfig, task: Task, placement: Placement) -> dict[s
 
 @functools.lru_cache
 def update_memory(algorithm: Algorithm, spec: Spec) -> tuple[int, int]:
-    """Return the bytes of the state of one seed, and about those that one update has in use beside it."""
+    """Return the bytes of the state of one seed and, estimated, the further bytes that one update uses."""
     state = jax.eval_shape(lambda key: algorithm.init(key, spec), jax.random.key(0))
     return sum(map(nbytes, jax.tree.leaves(state))), batch_memory(algorithm, state, spec)
 
 
 def batch_memory(algorithm: Algorithm, state: Any, spec: Spec) -> int:
-    """Return about how many bytes one update has in use at most: all products of matrices, and what loops keep.
+    """Estimate the peak memory of one update: all matrix products and convolutions, and the outputs of loops.
 
-    Where no hyperparameter can make it much, it is not looked at, because to trace an update takes half a second.
+    Return 0 if the hyperparameters show that it is small, because tracing an update takes half a second.
     """
     values = algorithm.to_dict()
-    counts = [max(1, value) for value in values.values() if type(value) is int]  # the size of a batch, of candidates
+    counts = [max(1, value) for value in values.values() if type(value) is int]  # batch size, number of candidates
     widths = [width for value in values.values() if isinstance(value, tuple) for width in value]
     if 4 * math.prod(counts) * max(spec.observation_size, sum(widths)) < SMALL_BATCH:
         return 0
@@ -92,7 +92,7 @@ def batch_memory(algorithm: Algorithm, state: Any, spec: Spec) -> int:
 
 
 def steps_of(program: Any, names: tuple[str, ...]) -> Iterator[Any]:
-    """Yield the steps of a traced program that have one of these names, and those of the programs in it."""
+    """Yield the operations of a traced program, and of the programs inside it, that have one of these names."""
     for step in program.eqns:
         if step.primitive.name in names:
             yield step
@@ -104,5 +104,5 @@ def steps_of(program: Any, names: tuple[str, ...]) -> Iterator[Any]:
 
 
 def nbytes(leaf: Any) -> int:
-    """Return the size of an array, or of what has its shape and type."""
+    """Return the size in bytes of an array, or of an object with a shape and a dtype."""
     return math.prod(leaf.shape) * leaf.dtype.itemsize

@@ -1,9 +1,10 @@
-"""Fine-tuning in the environment: one step of every seed, then one update on offline data and experience together.
+"""Fine-tuning in the environment: one step of every seed, then one update on offline data and experience.
 
-Every seed has an environment and experience of its own. Nothing of a simulator is saved: a resumed run replays the
-recorded actions of the episode under way from the episode's seed, which leads to the same state.
+Every seed has its own environment and experience. The state of a simulator is not saved: a resumed run replays the
+recorded actions of the unfinished episode from the episode's seed, which leads to the same state.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -24,12 +25,14 @@ from drol.evaluation.environment_process import EnvironmentProcess
 from drol.evaluation.episodes import EnvironmentFailed
 from drol.evaluation.worker import Broke, Reset, Seen, Step
 from drol.runs.config import RunConfig
-from drol.runs.rows import OnlineEpisodeRow
+from drol.runs.records import OnlineEpisodeRow
 from drol.tasks.base import Task
 from drol.training.compiled import EXPLORATION, over_seeds
-from drol.types import Metrics
+from drol.transition import Metrics
 
-PATIENCE = 10  # environments that may break one after the other, without a step between, before the run gives up
+logger = logging.getLogger(__name__)
+
+PATIENCE = 10  # consecutive failures to start an environment before the run fails
 
 
 class Arrival(eqx.Module):
@@ -39,14 +42,14 @@ class Arrival(eqx.Module):
     reward: Array | np.ndarray
     continues: Array | np.ndarray
     next_observation: Array | np.ndarray
-    stepped: Array | np.ndarray  # bool; false where the environment broke instead
-    begins: Array | np.ndarray  # bool, whether an episode starts with `first_observation`
+    stepped: Array | np.ndarray  # bool; False if the environment failed
+    begins: Array | np.ndarray  # bool; True if an episode starts with `first_observation`
     first_observation: Array | np.ndarray
 
 
 @fast_jit()
 def explore_seeds(algorithm: Algorithm, states: Any, experiences: Experience, keys: Array, step: Array | int) -> Array:
-    """Return the action of every seed at its present observation."""
+    """Return the action of every seed at its current observation."""
 
     def explore(state: Any, experience: Experience, key: Array) -> Array:
         own_key = jax.random.fold_in(jax.random.fold_in(key, step), EXPLORATION)
@@ -77,7 +80,7 @@ def online_update(
     step: Array | int,
     balanced: bool,
 ) -> tuple[Any, Metrics]:
-    """One update of every seed, adding up its metrics, with the keys of `train_chunk`."""
+    """Do one update of every seed and add its metrics to the totals; the keys are those of `train_chunk`."""
 
     def update(state: Any, total: Metrics, experience: Experience, key: Array) -> tuple[Any, Metrics]:
         batch_key, update_key = jax.random.split(jax.random.fold_in(key, step))
@@ -89,7 +92,7 @@ def online_update(
 
 
 class Interaction:
-    """The environments of all seeds, their episodes under way, and the experience from them."""
+    """The environments of all seeds, their unfinished episodes and their experience."""
 
     def __init__(
         self,
@@ -103,22 +106,22 @@ class Interaction:
         assert task.make_environment is not None
         self.seeds, self.reward_offset = config.seeds, task.reward_offset
         self.standardisation = standardisation if config.standardise_observations else None
-        self.record = record  # told of every episode that ended
+        self.record = record  # called with every episode that ended
         self.processes = [
             EnvironmentProcess(task.make_environment, timeout, task.environment_modules) for _ in self.seeds
         ]
         self.capacity = min(config.replay_size or config.online_steps, config.online_steps)
         empty = Experience.empty(self.capacity, dataset)
         self.experiences: Experience = jax.tree.map(lambda leaf: jnp.stack([leaf] * len(self.seeds)), empty)
-        self.episodes = np.zeros(len(self.seeds), np.int64)  # begun by each seed
+        self.episodes = np.zeros(len(self.seeds), np.int64)  # number of episodes that each seed started
         self.started = False
-        self.returns = np.zeros(len(self.seeds))  # of the episodes under way
+        self.returns = np.zeros(len(self.seeds))  # of the unfinished episodes
         self.lengths = np.zeros(len(self.seeds), np.int64)
 
     def step(self, algorithm: Algorithm, states: Any, keys: Array, step: int) -> None:
-        """Take one step in every environment, and start episodes where one ended."""
+        """Take one step in every environment, and start a new episode where one ended."""
         actions = np.asarray(explore_seeds(algorithm, states, self.experiences, keys, step))
-        actions = np.clip(actions, -ACTION_LIMIT, ACTION_LIMIT)  # as they are recorded, so that a replay is exact
+        actions = np.clip(actions, -ACTION_LIMIT, ACTION_LIMIT)  # as recorded, so that a replay is exact
         for process, action in zip(self.processes, actions, strict=True):
             process.send(Step(action))
         answers = [process.receive() for process in self.processes]
@@ -129,7 +132,7 @@ class Interaction:
         rewards = np.asarray([each.reward if each else 0.0 for each in seen])
         self.returns += rewards
         self.lengths += stepped
-        if self.lengths.max() > self.capacity:  # its first steps would be lost, and a resumed run could not replay it
+        if self.lengths.max() > self.capacity:  # the first steps would be overwritten, so no replay could resume it
             raise InputError(f"replay_size is {self.capacity}; it must be at least the length of the longest episode")
         begins = np.asarray([each is None or each.done for each in seen])
         for index in np.flatnonzero(begins):
@@ -141,7 +144,7 @@ class Interaction:
         self.experiences = absorb(self.experiences, arrival)
 
     def begin(self, indices: Any, like: np.ndarray) -> np.ndarray:
-        """Start the next episode of some seeds; return first observations [seed, ...], meaningless for the others."""
+        """Start the next episode of some seeds; return the first observations [seed, ...], arbitrary for the others."""
         observations = like.copy()
         waiting = list(indices)
         for _ in range(PATIENCE):
@@ -161,25 +164,24 @@ class Interaction:
         )
 
     def conclude(self, index: int, step: int, answer: Seen | Broke) -> None:
-        """Record an episode that ended, or broke."""
+        """Record an episode that ended or failed."""
         success = isinstance(answer, Seen) and answer.success
         failure = answer.reason if isinstance(answer, Broke) else None
         total, length = float(self.returns[index]), int(self.lengths[index])
         self.record(OnlineEpisodeRow(step, self.seeds[index], total, length, success, failure))
 
-    def start(self) -> list[str]:
-        """Begin the first episodes, or replay those that a restored experience left; return notes for people."""
+    def start(self) -> None:
+        """Start the first episodes, or replay the unfinished episodes of restored experience."""
         self.started = True
         heads = np.asarray(self.experiences.head)
         present = np.asarray(self.experiences.observation[np.arange(len(heads)), heads])
         fresh = [index for index in range(len(self.seeds)) if self.episodes[index] == 0]
         begins = np.isin(np.arange(len(self.seeds)), fresh)
         observations = self.begin(fresh, present)
-        messages = []
         for index in np.flatnonzero(~begins):
             reached = self.replay(int(index), int(heads[index]))
             if reached is None or not np.array_equal(reached, present[index]):
-                messages.append(
+                logger.warning(
                     f"the environment of seed {self.seeds[index]} did not replay its episode exactly; a new one begins"
                 )
                 observations[index] = self.begin([index], observations)[index]
@@ -188,14 +190,13 @@ class Interaction:
         actions = np.zeros((len(self.seeds), self.experiences.action.shape[-1]), np.float32)
         arrival = Arrival(actions, zeros, zeros, observations, np.zeros(len(self.seeds), bool), begins, observations)
         self.experiences = absorb(self.experiences, arrival)
-        return messages
 
     def replay(self, index: int, head: int) -> np.ndarray | None:
-        """Play the episode under way again; return the observation that it leads to, None if the environment broke."""
+        """Replay the unfinished episode; return its current observation, None if the environment failed."""
         last = np.asarray(self.experiences.last[index])
-        rows = np.roll(np.arange(len(last)), -head - 1)[:-1]  # those before the present one, oldest first
+        rows = np.roll(np.arange(len(last)), -head - 1)[:-1]  # all rows except the current one, oldest first
         ends = np.flatnonzero(last[rows])
-        first = ends[-1] + 1 if len(ends) else len(rows) - head  # without an end, it began at row 0
+        first = ends[-1] + 1 if len(ends) else len(rows) - head  # if no episode ended, this one began at row 0
         actions = np.asarray(self.experiences.action[index])[rows[first:]]
         process = self.processes[index]
         process.send(Reset(self.episode_seed(index, self.episodes[index] - 1)))
@@ -211,25 +212,25 @@ class Interaction:
         return self.observe(answer.observation) if isinstance(answer, Seen) else None
 
     def episode_seed(self, index: int, episode: int | None = None) -> int:
-        """Return the seed of an episode; each has its own, far from the small numbers of evaluation episodes."""
+        """Return the seed of an episode, at least 2^31 and so different from the small seeds of evaluation episodes."""
         episode = int(self.episodes[index]) if episode is None else int(episode)
         return int(np.random.SeedSequence((self.seeds[index], episode, 1)).generate_state(1)[0] | 2**31)
 
     def observe(self, observation: np.ndarray) -> np.ndarray:
-        """Return an observation as the dataset holds them."""
+        """Return an observation in the form of the dataset: its type, and standardised if the run asks for it."""
         observation = np.asarray(observation, self.experiences.observation.dtype)
         return np.asarray(self.standardisation(jnp.asarray(observation))) if self.standardisation else observation
 
     def to_tree(self) -> tuple[dict[str, Any], dict[str, int]]:
-        """Return what a checkpoint holds (experience so far, numbers of episodes), and how much it is."""
+        """Return the arrays for a checkpoint (experience, numbers of episodes), and the number of filled rows."""
         transitions, rows = int(self.experiences.size.max()), int(self.experiences.head.max()) + 1
-        if transitions > self.capacity:  # the rows began again at the first
+        if transitions > self.capacity:  # the ring buffer has wrapped around
             transitions, rows = self.capacity, self.experiences.last.shape[1]
         filled = {"rows": rows, "transitions": transitions}
         return {"experiences": trim(self.experiences, **filled), "episodes": self.episodes.copy()}, filled
 
     def tree_like(self, rows: int, transitions: int) -> dict[str, Any]:
-        """Return the shapes of what `to_tree` gave when that much was filled."""
+        """Return the shapes of the arrays of `to_tree` for these numbers of filled rows."""
         trimmed = jax.eval_shape(lambda experiences: trim(experiences, rows, transitions), self.experiences)
         return {"experiences": trimmed, "episodes": self.episodes}
 

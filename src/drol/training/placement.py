@@ -1,11 +1,11 @@
-"""Where updates run: on one device, or spread over several of this machine.
+"""Choose where updates run: on one device, or on several devices of this machine.
 
-On one CPU each seed has arrays and a program of its own, and threads run them: the products of one seed leave cores
-waiting that another can use (docs/performance.md has the measurement). On one GPU all seeds are one program.
+On one CPU each seed has its own arrays and a call in its own thread, because the matrix products of one seed do not
+use all cores (docs/performance.md has the measurement). On one GPU all seeds are one program.
 
-Several seeds are spread over the devices, each device training its share. Where their number does not allow that, every
-batch is split: each device computes the losses of its rows, and the compiler adds the gradients up. Numbers do not
-depend on it beyond rounding.
+On several devices, each device trains its share of the seeds. If the number of devices does not divide the number of
+seeds, every batch is split: each device computes the losses of its rows, and the compiler adds the gradients. Results
+differ only by rounding.
 """
 
 import math
@@ -25,7 +25,7 @@ AXIS = "devices"
 
 @dataclass(frozen=True)
 class Placement:
-    """The devices of a run and what is spread over them: its seeds, or the rows of each batch."""
+    """The devices of a run, and whether its seeds or the rows of each batch are spread over them."""
 
     mesh: Mesh | None = None  # None: one device
     spread: Literal["nothing", "seeds", "batch", "threads"] = "nothing"
@@ -37,22 +37,22 @@ class Placement:
 
     @property
     def batch_sharding(self) -> NamedSharding | None:
-        """How the rows of a batch are split; None if they are not."""
+        """The sharding of the rows of a batch; None if batches are not split."""
         return NamedSharding(self.mesh, PartitionSpec(AXIS)) if self.mesh and self.spread == "batch" else None
 
     def put_seeds(self, tree: Any) -> Any:
-        """Put arrays [seed, ...] where updates use them; for threads, return a list with the arrays of each seed."""
+        """Put arrays [seed, ...] on the devices; for threads, return a list with the arrays of each seed."""
         if self.spread == "threads":
             count = len(jax.tree.leaves(tree)[0])
             return [jax.tree.map(lambda leaf, i=i: leaf[i : i + 1], tree) for i in range(count)]
         return self.put(tree, PartitionSpec(AXIS) if self.spread == "seeds" else PartitionSpec())
 
     def put_everywhere(self, tree: Any) -> Any:
-        """Put arrays whole on every device."""
+        """Put a complete copy of the arrays on every device."""
         return self.put(tree, PartitionSpec())
 
     def put_batches(self, tree: Any) -> Any:
-        """Put batches [seed, number, row, ...] that were drawn on the host."""
+        """Put batches [seed, number, row, ...] from the host on the devices."""
         if self.spread == "threads":
             return self.put_seeds(tree)
         return self.put(tree, PartitionSpec(AXIS) if self.spread == "seeds" else PartitionSpec(None, None, AXIS))
@@ -64,7 +64,7 @@ class Placement:
         return jax.tree.map(lambda leaf: put_array(leaf, sharding), tree)
 
     def gather(self, tree: Any) -> Any:
-        """Return arrays [seed, ...] from the form that `put_seeds` gave them."""
+        """Return arrays [seed, ...] from the form that `put_seeds` returns."""
         if self.spread == "threads":
             return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *tree)
         return tree if self.mesh is None else jax.tree.map(np.asarray, tree)
@@ -74,7 +74,7 @@ ONE_DEVICE = Placement()
 
 
 def put_array(leaf: Any, sharding: NamedSharding) -> Array:
-    """Put an array on several devices, each of which takes its part."""
+    """Put an array on several devices; each device gets its part."""
     if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         return jax.random.wrap_key_data(put_array(jax.random.key_data(leaf), sharding))
     values = np.asarray(leaf)
@@ -82,7 +82,7 @@ def put_array(leaf: Any, sharding: NamedSharding) -> Array:
 
 
 def place(seeds: int, batch_size: int, devices: int | None = None) -> Placement:
-    """Choose where a run trains: on this many devices, or on all if no number is given."""
+    """Choose the placement of a run on `devices` devices; all if None."""
     available = jax.devices()
     count = len(available) if devices is None else devices
     if not 1 <= count <= len(available):

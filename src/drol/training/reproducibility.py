@@ -1,4 +1,4 @@
-"""What, besides its settings, can change the last bits of a run's result."""
+"""Record everything besides the settings that can change the last bits of a run's result."""
 
 import importlib.metadata
 import platform
@@ -13,7 +13,7 @@ PACKAGES = ("drol", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "
 
 
 def circumstances() -> dict[str, Any]:
-    """Return versions, the number of cores, the device and the compiler options that are in force."""
+    """Return the package versions, the number of cores, the device and the active compiler options."""
     versions = {}
     for name in PACKAGES:
         try:

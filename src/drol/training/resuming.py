@@ -1,4 +1,4 @@
-"""What going on with a run can and cannot restore."""
+"""Limits of resuming: missing checkpoints and lost rows."""
 
 import itertools
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ from drol.runs.directory import EVALUATIONS, METRICS, RunDirectory
 
 
 def refuse_without_checkpoint(directory: RunDirectory) -> None:
-    """Raise `InputError` for a run that went on beyond its start and whose checkpoints are gone.
+    """Raise `InputError` if a run without a checkpoint has rows or policies after step 0.
 
-    Every run has a checkpoint from its start on, so without one it has not begun, or was robbed of it.
+    Every run saves a checkpoint at its start, so the checkpoints of such a run were deleted.
     """
     newest = directory.newest_step()
     if newest > 0:
@@ -23,9 +23,9 @@ def refuse_without_checkpoint(directory: RunDirectory) -> None:
 
 
 def lost_rows(config: RunConfig, directory: RunDirectory, step: int) -> list[str]:
-    """Return what is said of rows up to a step that are not there and that going on does not make again.
+    """Return a warning for each file with missing rows up to a step that a resumed run does not write again.
 
-    An evaluation is made again as long as its policy is there.
+    An evaluation is repeated if its policy still exists.
     """
     if step == 0:
         return []

@@ -1,5 +1,6 @@
-"""Train a run in a folder; calling it again resumes."""
+"""Train or resume a run in a folder."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from drol.bounds import check_at_least
@@ -8,11 +9,11 @@ from drol.evaluation.environment_process import refuse_inside_environment_proces
 from drol.runs.config import GROWING, RunConfig, differences
 from drol.runs.directory import RunDirectory
 from drol.runs.run import Run
+from drol.stop_signals import stop_requests
 from drol.tasks.base import Task
 from drol.tracking import check_tracker, mirrored
 from drol.training.memory import check_memory
 from drol.training.placement import Placement, place
-from drol.training.signals import stop_requests
 from drol.training.trainer import Trainer
 
 
@@ -26,22 +27,22 @@ def train(
     devices: int | None = None,
     track: str | None = None,
 ) -> Run:
-    """Train all seeds of a run in a folder; the same call again goes on where it stopped.
+    """Train all seeds of a run in a folder; the same call again resumes an interrupted run.
 
     Args:
         config: The settings; `drol.settings` makes them from a preset.
         path: The folder of the run.
-        task: The task, where it is neither built in nor registered; its name must be `config.task`.
-        processes: Environments at once in evaluations; as many as suit the machine if None.
+        task: The task, if it is neither built in nor registered; its name must be `config.task`.
+        processes: Concurrent environments in evaluations; chosen for the machine if None.
         quiet: Whether to show no progress.
-        background_evaluation: Whether to evaluate while training goes on; the scores are the same.
-        devices: Devices that share the seeds or, if they do not divide them, each batch; all if None.
+        background_evaluation: Whether to evaluate while training continues; the scores are the same.
+        devices: Number of devices that share the seeds or, if it does not divide their number, each batch; all if None.
         track: The tracker that mirrors the rows of the run: "wandb", "tensorboard" or "trackio"; none if None.
 
     Returns:
-        The run: `run.policy()`, `run.scores`, `run.evaluations`, ... A signal (Ctrl-C, SIGTERM, SIGHUP, SIGUSR1)
-        saves and returns early, with `run.stopped_by` set; an evaluation under way is made by the next call.
-        `run.damage` names what was found damaged and set aside.
+        The run: `run.policy()`, `run.scores`, `run.evaluations`, ... After a signal (Ctrl-C, SIGTERM, SIGHUP, SIGUSR1)
+        the run is saved and returned early, with `run.stopped_by` set; the next call repeats an interrupted evaluation.
+        `run.damaged` is True if corrupted files were found and quarantined; the logger `drol` warns about each file.
 
     Example:
         >>> import drol
@@ -50,21 +51,45 @@ def train(
         >>> run.scores  # doctest: +SKIP
         [100.0, 98.0, 100.0]
     """
-    if track is not None:
-        check_tracker(track)
-    directory, task, placement = prepare_run(config, path, task, processes, devices)
+    prepared = prepare_run(config, path, task, processes, devices, track)
+    return train_prepared(prepared, quiet, background_evaluation)
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A run that passed all checks, with its task loaded; nothing is written yet."""
+
+    config: RunConfig
+    directory: RunDirectory
+    task: Task
+    placement: Placement
+    processes: int | None
+    track: str | None
+
+
+def train_prepared(prepared: PreparedRun, quiet: bool = False, background_evaluation: bool = False) -> Run:
+    """Train a prepared run; `train` explains the arguments."""
+    config, directory, task = prepared.config, prepared.directory, prepared.task
     with directory.locked(), stop_requests() as stop:
-        trainer = Trainer(config, directory, task, placement, processes, quiet, background_evaluation)
+        options = (prepared.placement, prepared.processes, quiet, background_evaluation)
+        trainer = Trainer(config, directory, task, *options)
         trainer.resume()
-        with mirrored(directory, track, trainer.progress.warn, lambda: stop.signal is not None):
+        with mirrored(directory, prepared.track, lambda: stop.signal is not None):
             trainer.train(stop)
-    return Run(directory, config, task, stop.signal, trainer.damage)
+    return Run(directory, config, task, stop.signal, trainer.damaged)
 
 
 def prepare_run(
-    config: RunConfig, path: Path | str, task: Task | None, processes: int | None, devices: int | None
-) -> tuple[RunDirectory, Task, Placement]:
-    """Return the folder, the task and the place of a run; refuse what cannot be used, before anything is written."""
+    config: RunConfig,
+    path: Path | str,
+    task: Task | None = None,
+    processes: int | None = None,
+    devices: int | None = None,
+    track: str | None = None,
+) -> PreparedRun:
+    """Check the arguments of a run, its folder and its memory, and load its task; `train` explains the arguments."""
+    if track is not None:
+        check_tracker(track)
     refuse_inside_environment_process()
     if processes is not None:
         check_at_least("processes", processes, 1)
@@ -79,15 +104,15 @@ def prepare_run(
         raise InputError(f"the task is {task.name!r} and the settings are for {config.task!r}; both must be the same")
     task = config.prepare(task)
     check_memory(config, task, placement)
-    return directory, task, placement
+    return PreparedRun(config, directory, task, placement, processes, track)
 
 
 def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
-    """Refuse a folder that holds another run; only the numbers of steps may grow."""
+    """Raise `InputError` if the folder has a run with other settings; only the numbers of steps may grow."""
     if not directory.exists:
         return
     old, new = directory.read_config()["run"], config.to_dict()
-    if old["algorithm"]["name"] == new["algorithm"]["name"]:  # settings younger than the run are at their default
+    if old["algorithm"]["name"] == new["algorithm"]["name"]:  # an old run has the defaults of settings added later
         defaults = RunConfig(type(config.algorithm).from_dict({})).to_dict()
         old = defaults | old | {"algorithm": defaults["algorithm"] | old["algorithm"]}
     changed = [each for each in differences(old, new) if each.path[0] not in GROWING or len(each.path) > 1]

@@ -1,5 +1,6 @@
-"""The host loop of a run: chunk, log, save, evaluate."""
+"""The training loop of a run on the host: run chunks of updates, log, save and evaluate."""
 
+import logging
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -16,24 +17,27 @@ from drol.errors import InputError
 from drol.progress import Progress
 from drol.runs.config import RunConfig, differences
 from drol.runs.directory import RunDirectory
-from drol.runs.rows import MetricsRow
+from drol.runs.records import MetricsRow
+from drol.stop_signals import StopRequest
 from drol.tasks.base import Task
 from drol.training.compiled import DIAGNOSTICS, VALIDATION, diagnose_seeds, init_seeds, seed_keys, zero_totals
 from drol.training.divergence import all_finite, broken_arrays, broken_metrics, record_divergence
+from drol.training.initial_states import states_of_another_run
 from drol.training.online import Interaction, online_update
 from drol.training.placement import ONE_DEVICE, Placement
 from drol.training.reproducibility import circumstances
 from drol.training.resuming import lost_rows, refuse_without_checkpoint
 from drol.training.scheduled_evaluation import ScheduledEvaluation
-from drol.training.signals import StopRequest
-from drol.training.start import states_of_another_run
 from drol.training.updates import DIAGNOSED, Updates
 
-CHUNK_SECONDS = 1.0  # a chunk of updates aims at this, so that progress shows and a signal is honoured soon
+CHUNK_SECONDS = 1.0  # target duration of a chunk of updates, so that progress and signals are handled soon
+
+
+logger = logging.getLogger(__name__)
 
 
 class Trainer:
-    """Everything that lives while a run trains. To make one changes nothing on the disk; `resume` does."""
+    """The state of a run in training. The constructor does not write to the disk; `resume` does."""
 
     def __init__(
         self,
@@ -56,9 +60,9 @@ class Trainer:
         self.validation = self.prepared(task.validation).some(DIAGNOSED) if task.validation is not None else None
         self.keys = seed_keys(config.seeds)
         self.updates = Updates(self.algorithm, self.dataset, self.keys, config.steps, placement)
-        self.step = self.saved_step = self.logged_step = 0  # metrics are summed over the updates after `logged_step`
-        self.finite_step = 0  # up to which the metrics of all updates are known to be finite
-        self.damage: list[str] = []  # what was found damaged and set aside
+        self.step = self.saved_step = self.logged_step = 0  # `totals` has the metrics of updates after `logged_step`
+        self.finite_step = 0  # the metrics of all updates up to this step are known to be finite
+        self.damaged = False  # whether corrupted files were found and quarantined
         states = init_seeds(self.algorithm, self.keys, task.train.spec)
         totals = zero_totals(self.algorithm, states, self.updates.diagnosed, self.keys)
         shapes = jax.eval_shape(lambda: {"states": states, "totals": totals})
@@ -66,20 +70,18 @@ class Trainer:
         self.put(states, totals)
         self.interaction = self.make_interaction()
         self.progress = Progress("training", "updates", quiet=quiet)
-        self.evaluation = ScheduledEvaluation(
-            config, directory, task, self.progress.note, processes, background_evaluation
-        )
+        self.evaluation = ScheduledEvaluation(config, directory, task, processes, background_evaluation)
 
     def put(self, states: Any, totals: Any) -> None:
-        """Hold states and totals [seed, ...] where the updates want them."""
+        """Store states and totals [seed, ...] as the placement puts them."""
         self.states, self.totals = self.placement.put_seeds(states), self.placement.put_seeds(totals)
 
     def prepared(self, data: Transitions) -> Transitions:
-        """Return data as the updates see it: with standardised observations, where the run asks for that."""
+        """Return data for the updates, with standardised observations if the run asks for them."""
         return data.standardised(self.standardisation) if self.config.standardise_observations else data
 
     def check_same_data(self) -> None:
-        """Refuse data that is not what the run began with."""
+        """Raise `InputError` if the run in the folder was trained on other data."""
         if self.directory.exists and self.directory.read_config()["dataset_fingerprint"] != self.fingerprint:
             raise InputError(f"the data of {self.task.name} is not what the run in {self.directory.path} began with")
 
@@ -96,42 +98,41 @@ class Trainer:
         return Interaction(self.config, self.task, on_device, self.standardisation, self.directory.log_online_episode)
 
     def resume(self) -> None:
-        """Load the newest whole checkpoint, forget whatever came after it, and write `config.json`."""
-        step, tree, damage = newest_valid(self.directory.checkpoints, self.checkpoint_like)
-        if tree is None and damage:
-            raise InputError(f"no checkpoint in {self.directory.checkpoints} can be used; {damage[0]}")
+        """Load the newest valid checkpoint, move everything after it to `forgotten`, and write `config.json`."""
+        step, tree, faults = newest_valid(self.directory.checkpoints, self.checkpoint_like)
+        if tree is None and faults:
+            raise InputError(f"no checkpoint in {self.directory.checkpoints} can be used; {faults[0]}")
         if tree is None:
             refuse_without_checkpoint(self.directory)
-        notes = []
         if tree is None and self.config.start_from is not None:
-            other = states_of_another_run(self.config, self.shapes["states"], self.standardisation, self.task)
-            self.put(other.states, self.placement.gather(self.totals))
-            damage, notes = [*damage, *other.skipped], [other.note]
-        if self.directory.exists and (bad_lines := self.directory.rewind(step)):
-            damage = [*damage, *bad_lines, *lost_rows(self.config, self.directory, step)]
+            states, faults = states_of_another_run(self.config, self.shapes["states"], self.standardisation, self.task)
+            self.put(states, self.placement.gather(self.totals))
+        quarantined = self.directory.rewind(step) if self.directory.exists else 0
+        if quarantined:
+            faults = [*faults, *lost_rows(self.config, self.directory, step)]
+        for words in faults:
+            logger.warning(words)
+        self.damaged = bool(faults) or quarantined > 0
         if tree is not None:
             self.put(tree["states"], tree["totals"])
             self.step = self.saved_step = self.finite_step = step
             self.logged_step = int(tree["logged_step"])
             if self.interaction and "online" in tree:
                 self.interaction.restore(tree["online"])
-            notes += [f"resuming {self.directory.path} at step {step:,}"] if step else []
-        self.damage = damage
-        for words in damage:
-            self.progress.warn(words)
-        for note in (*notes, *self.write_config()):
-            self.progress.note(note)
-        if tree is None:  # so that a run without any checkpoint was robbed of it, or has not begun
+            if step:
+                logger.info(f"resuming {self.directory.path} at step {step:,}")
+        self.write_config()
+        if tree is None:  # so that a missing checkpoint means that it was deleted
             self.save()
 
     def checkpoint_like(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the structure of a checkpoint; how much experience it holds is in its metadata."""
+        """Return the structure of a checkpoint; its metadata has the size of the experience."""
         if self.interaction and "online" in metadata:
             return self.shapes | {"online": self.interaction.tree_like(**metadata["online"])}
         return self.shapes
 
-    def write_config(self) -> list[str]:
-        """Write what determines the run and where it runs; return a note if it goes on under other circumstances."""
+    def write_config(self) -> None:
+        """Write the settings and circumstances of the run; log the circumstances that changed."""
         task, named = self.task, lambda dimensions: dimensions and dimensions.to_dict()
         now = {
             "run": self.config.to_dict(),
@@ -139,15 +140,13 @@ class Trainer:
             "dimensions": {"observation": named(task.observation_dimensions), "action": named(task.action_dimensions)},
             "circumstances": circumstances() | {"placement": str(self.placement)},
         }
-        changed = []
-        if self.directory.exists:
-            changed = differences(self.directory.read_config()["circumstances"], now["circumstances"])
+        before = self.directory.read_config()["circumstances"] if self.directory.exists else now["circumstances"]
         self.directory.write_config(now)
-        words = "; ".join(map(str, changed))
-        return [f"the result will not be bit-identical to an uninterrupted run: {words}"] if changed else []
+        if changed := "; ".join(map(str, differences(before, now["circumstances"]))):
+            logger.info(f"the result will not be bit-identical to an uninterrupted run: {changed}")
 
     def train(self, stop: StopRequest) -> None:
-        """Train until the last step or a request to stop; everything that was done is saved then."""
+        """Train until the last step or a request to stop, then save."""
         with self.progress, self.evaluation, self.interaction or nullcontext():
             stop.answer_with(self.evaluation.cancel)
             if self.step == 0 and self.evaluation.missing_seeds(0):
@@ -172,7 +171,7 @@ class Trainer:
                     self.save()
                 if self.due(self.config.evaluation_interval):
                     self.evaluation.start(self.step)
-            if self.saved_step < self.step:  # a signal asked for the end
+            if self.saved_step < self.step:  # stopped by a signal
                 self.save()
             self.evaluation.finish()
 
@@ -187,7 +186,7 @@ class Trainer:
         return min(end, *((self.step // interval + 1) * interval for interval in intervals))
 
     def advance(self, boundary: int) -> None:
-        """Run one chunk, not past the boundary and about a second long."""
+        """Run one chunk of about a second, not past the boundary."""
         last_step = min(boundary, self.step + max(1, round(self.progress.rate * CHUNK_SECONDS)))
         start = time.monotonic()
         self.states, self.totals = self.updates.run(self.states, self.totals, self.step + 1, last_step)
@@ -196,14 +195,13 @@ class Trainer:
         self.show_progress(time.monotonic() - start)
 
     def advance_online(self, boundary: int) -> None:
-        """Take steps and updates in turn for about a second, not past the boundary."""
+        """Alternate environment steps and updates for about a second, not past the boundary."""
         assert self.interaction is not None
         if not self.interaction.started:
             states, totals = self.placement.gather(self.states), self.placement.gather(self.totals)
             self.placement = ONE_DEVICE
             self.put(states, totals)
-            for message in self.interaction.start():
-                self.progress.note(message)
+            self.interaction.start()
         start, first_step = time.monotonic(), self.step
         balanced, on_device = self.config.online_data == "balance", self.dataset.on_device
         while self.step == first_step or (self.step < boundary and time.monotonic() - start < CHUNK_SECONDS):
@@ -217,7 +215,7 @@ class Trainer:
         self.progress.show(self.step, self.config.total_steps, self.evaluation.newest, seconds)
 
     def log(self) -> None:
-        """Write the mean metrics since the last log and the diagnostics of this step; stop if one is not a number."""
+        """Write the mean metrics since the last log and the diagnostics of this step; raise if one is not finite."""
         updates = self.step - self.logged_step
         states, totals = self.placement.gather(self.states), self.placement.gather(self.totals)
         means = {name: np.asarray(total) / np.float32(updates) for name, total in totals.items()}
@@ -231,17 +229,18 @@ class Trainer:
         self.logged_step = self.step
 
     def check_finite(self, tree: Any) -> None:
-        """Stop if an array [seed, ...] that is about to be saved is not finite."""
+        """Raise `Diverged` if an array [seed, ...] is not finite."""
         if not all_finite(tree):
             self.diverge(broken_arrays(tree))
 
     def diverge(self, broken: Mapping[int, Mapping[str, str]]) -> NoReturn:
-        """Write down what is not finite, and the batches that may have done it; stop."""
-        updates = range(max(self.finite_step, 1), self.step + 1)  # the last that was fine may have left bad networks
+        """Record the values that are not finite and the batches that may be the cause; raise `Diverged`."""
+        # Include the last update with finite metrics: it may have produced networks that are not finite.
+        updates = range(max(self.finite_step, 1), self.step + 1)
         raise record_divergence(self.directory, self.config, self.dataset, broken, updates, self.saved_step)
 
     def save_policies(self) -> None:
-        """Save what the next evaluation looks at, with what validation data says of it now."""
+        """Save the policies for the next evaluation, with their diagnostics on validation data."""
         states, validation = self.placement.gather(self.states), []
         self.check_finite({"policy": states.policy})
         if self.validation is not None:
@@ -250,7 +249,7 @@ class Trainer:
         self.evaluation.save(self.step, (states.policy, self.standardisation), validation)
 
     def save(self) -> None:
-        """Write a checkpoint; a full disk is reported and tried again at the next one, except at the start and end."""
+        """Write a checkpoint; if that fails, log a warning and continue, except at the first and the last step."""
         states, totals = self.placement.gather(self.states), self.placement.gather(self.totals)
         experience = {"online": self.interaction.experiences} if self.interaction else {}
         self.check_finite({"states": states, "totals": totals, **experience})
@@ -266,7 +265,7 @@ class Trainer:
         except OSError as error:
             if self.step in (0, self.config.total_steps):
                 raise
-            self.progress.note(
+            logger.warning(
                 f"the checkpoint of step {self.step:,} was not saved ({error.strerror}); the one before is kept"
             )
 

@@ -1,4 +1,4 @@
-"""Offline updates from data in memory, in one compiled loop, or from data on disk, as its batches arrive."""
+"""Run offline updates: in one compiled loop for data in memory, or batch by batch for data on disk."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ from drol.data.on_disk import OnDiskDataset
 from drol.machine import available_cores
 from drol.training.compiled import train_batches, train_chunk
 from drol.training.placement import ONE_DEVICE, Placement
-from drol.types import Transition
+from drol.transition import Transition
 
 BATCHES_AT_ONCE = 32  # batches that are read from disk together
 DIAGNOSED = 16_384  # transitions of data on disk that are kept in memory for diagnostics
@@ -22,15 +22,15 @@ DIAGNOSED = 16_384  # transitions of data on disk that are kept in memory for di
 class Read(NamedTuple):
     """Batches [seed, number, batch, ...] that were read from disk."""
 
-    first_step: int  # the update that number 0 is for
-    count: int  # how many of them are to be used
-    batches: Any  # as the placement puts them
+    first_step: int  # the update that uses number 0
+    count: int  # how many batches are used
+    batches: Any  # as returned by `put_batches` of the placement
 
 
 class Updates:
-    """Runs the updates of all seeds, one stretch of steps after the other.
+    """Run the updates of all seeds, in consecutive ranges of steps.
 
-    States and totals are in the form that `put_seeds` of the placement gives them.
+    States and totals are in the form that `put_seeds` of the placement returns.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Updates:
         on_device = dataset.on_device
         self.on_device = None if on_device is None else placement.put_everywhere(on_device)
         self.keys, self.placed_keys = keys, placement.put_seeds(keys)
-        self.diagnosed = dataset.some(DIAGNOSED)  # data in memory that diagnostics are computed on
+        self.diagnosed = dataset.some(DIAGNOSED)  # data in memory for diagnostics
         self.stream: Iterator[tuple[int, int, Transition]] | None = None
         self.read: Read | None = None
         self.threads = ThreadPoolExecutor(available_cores()) if placement.spread == "threads" else None
@@ -78,18 +78,18 @@ class Updates:
         return self.train_seeds(train, states, totals, read.batches)
 
     def train_seeds(self, train: Callable, states: Any, totals: Any, batches: Any) -> tuple[Any, Any]:
-        """Train all seeds in one call, or each in a call of its own, in threads."""
+        """Train all seeds in one call, or each seed in a separate call in a thread."""
         if self.threads is None:
             return train(states, totals, self.placed_keys, batches)
         count = len(self.placed_keys)
         seeds = list(zip(states, totals, self.placed_keys, batches or [None] * count, strict=True))
-        first = [] if self.compiled else [train(*seeds.pop(0))]  # two threads would compile twice
+        first = [] if self.compiled else [train(*seeds.pop(0))]  # alone, so that only one thread compiles
         self.compiled = True
         trained = [*first, *self.threads.map(lambda seed: train(*seed), seeds)]
         return [state for state, _ in trained], [total for _, total in trained]
 
     def batches_of(self, step: int) -> Read:
-        """Return the batches that hold the one of a step, reading them if need be; steps come in order."""
+        """Return the read batches that contain the batch of a step; read more if needed. Steps must be in order."""
         if self.stream is None:
             dataset = cast(OnDiskDataset, self.dataset)
             batch_size = self.algorithm.batch_size

@@ -47,7 +47,7 @@ def test_a_file_is_described_before_it_is_imported(capsys, tmp_path):
 
 def test_what_is_not_there_or_damaged_is_one_line(capsys, tmp_path):
     assert main(["data", "check", "nothing"]) == 2
-    assert "unknown dataset 'nothing'; the folder datasets holds none" in capsys.readouterr().err
+    assert "unknown dataset 'nothing'. The folder datasets holds none" in capsys.readouterr().err
     assert main(["data", "import", "steps.npz", "--out", "mine"]) == 0
     path = tmp_path / "datasets" / "mine" / "train" / "action.npy"
     path.write_bytes(path.read_bytes()[:-1] + b"\x01")

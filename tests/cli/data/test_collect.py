@@ -1,5 +1,7 @@
 """`drol data collect` and `drol data expert` as a person types them."""
 
+import json
+import logging
 import os
 import signal
 import subprocess
@@ -12,6 +14,7 @@ import pytest
 from drol.cli.data import expert as data_expert
 from drol.cli.main import main
 from drol.tasks import known_sources
+from drol.tasks.collected import content_sha256
 from drol.tasks.experts import read_expert
 from drol.tasks.ogbench import OGBench
 
@@ -20,24 +23,46 @@ NAME = "pointmaze-medium-stitch-v0"
 
 def test_a_dataset_is_collected_and_the_command_that_trains_on_it_is_shown(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["data", "collect", NAME, "--episodes", "2", "--processes", "1"]) == 0
+    assert (
+        main(["data", "collect", NAME, "--episodes", "2", "--processes", "1", "--record", "results/fingerprints.json"])
+        == 0
+    )
     printed = capfd.readouterr()
+    sums = [content_sha256(tmp_path / f"{name}.npz") for name in (NAME, f"{NAME}-val")]
     assert printed.out.splitlines() == [
-        f"wrote {NAME}.npz: 400 transitions",
-        f"wrote {NAME}-val.npz: 200 transitions",
+        f"wrote {NAME}.npz: 400 transitions, sha256 of the arrays {sums[0]}",
+        f"wrote {NAME}-val.npz: 200 transitions, sha256 of the arrays {sums[1]}",
+        f"recorded {NAME} in results/fingerprints.json",
         f"train on it: drol train pointmaze-medium-stitch-singletask-v0 --dataset {NAME}.npz",
     ]
     assert "collecting: 3/3 trajectories, " in printed.err
     assert "600 transitions" in printed.err
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{NAME}-val.npz", f"{NAME}.npz"]
+    assert sorted(path.name for path in tmp_path.glob(f"{NAME}*")) == [
+        f"{NAME}-val.npz",
+        f"{NAME}.json",
+        f"{NAME}.npz",
+    ]
+    [record] = json.loads((tmp_path / "results" / "fingerprints.json").read_text())
+    assert (record["name"], record["seed"], record["episodes"]) == (NAME, 0, 2)
+    assert record["files"][f"{NAME}.npz"] == {"transitions": 400, "sha256": sums[0]}
+    assert record["command"] == f"drol data collect {NAME} --episodes 2 --seed 0"
+
+
+def test_a_file_of_fingerprints_that_cannot_be_used_is_rejected_before_anything_is_collected(tmp_path, capsys):
+    (tmp_path / "mine.json").write_text("{}")
+    assert (
+        main(["data", "collect", NAME, "--record", str(tmp_path / "mine.json"), "--out", str(tmp_path / "a.npz")]) == 2
+    )
+    assert "is not a list of records; choose another file" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.json"]
 
 
 @pytest.mark.parametrize(
     ("message", "said"), [("3 of 11 are in mine.parts", "3 of 11 are in mine.parts"), ("", "nothing was written")]
 )
 def test_ctrl_c_says_what_is_kept(capsys, monkeypatch, message, said):
-    def interrupted(self, name, path, report, note, **_):
-        note("000003.npz is damaged and is collected again")
+    def interrupted(self, name, path, report, **_):
+        logging.getLogger("drol.tasks").info("000003.npz is damaged and is collected again")
         report(2, 11, "")
         raise KeyboardInterrupt(message) if message else KeyboardInterrupt
 
@@ -94,7 +119,7 @@ def test_a_dataset_of_d4rl_is_collected_with_an_expert(tmp_path, capsys, monkeyp
     assert main(["data", "expert", "weights.npz", *made]) == 0
     assert main(["data", "collect", "pen-expert-v1", "--expert", "pen", "--episodes", "2"]) == 0
     printed = capsys.readouterr()
-    assert "train on it: drol train pen-expert-v1 --dataset pen-expert-v1.hdf5" in printed.out
+    assert "train on it: drol train pen-expert-v1 --dataset pen-expert-v1-pen.hdf5" in printed.out
     assert "2/2 trajectories" in printed.err
     assert main(["data", "collect", "pen-expert-v1", "--expert", "pen", "--processes", "2", "--out", "b.hdf5"]) == 2
     assert "is collected in one, leave it out" in capsys.readouterr().err

@@ -76,7 +76,7 @@ def test_a_nan_is_refused_unless_dropped(capsys):
 
 
 def test_progress_is_shown_in_megabytes(capsys, monkeypatch):
-    monkeypatch.setattr("drol.data.files.fields.BLOCK_BYTES", 300)
+    monkeypatch.setattr("drol.data.readers.fields.BLOCK_BYTES", 300)
     assert main(["data", "import", "steps.npz", "--out", "mine", "--scale-actions"]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
@@ -87,7 +87,7 @@ def test_progress_is_shown_in_megabytes(capsys, monkeypatch):
 STOPPED = """
 import signal, sys
 from drol.cli.main import main
-from drol.data.store.importing import ReadProgress
+from drol.data.importing.import_files import ReadProgress
 signal.signal(int(sys.argv[1]), signal.SIG_DFL)  # the tests may run in the background, where some are ignored
 ReadProgress.show = lambda *_: signal.raise_signal(int(sys.argv[1]))
 sys.exit(main(["data", "import", "log.csv", "--out", "mine"]))
@@ -142,20 +142,19 @@ def test_what_is_used_and_what_is_not_is_printed(capsys, tmp_path):
     assert "label (a single <U4)" in shown or "label (unreadable)" in shown
 
 
-def test_rewards_of_formulas_and_goals_are_flags(capsys, tmp_path):
-    formula = ["--reward-formula", "-abs(observations[0])"]
-    assert main(["data", "check", "steps.npz", *formula]) == 0
-    out = capsys.readouterr().out
-    assert "the formula -abs(observations[0]); computed from the row of the action" in out
-    goal = ["--goal", "observations[0]=0", "--goal-radius", "0.5"]
-    assert main(["data", "import", "steps.npz", "--out", "near", *goal]) == 0
-    assert "reward: 0 within 0.5 of the goal (observations[0] = 0), else -1" in capsys.readouterr().out
+def test_a_transform_is_a_flag(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.path", list(sys.path))
+    source = "import numpy\ndef near(columns):\n    columns['rewards'] = -numpy.abs(columns['observations'][:, 0])\n"
+    (tmp_path / "flag_transform.py").write_text(source + "    return columns\n")
+    transform = ["--transform", "flag_transform:near"]
+    assert main(["data", "check", "steps.npz", *transform]) == 0
+    assert "the columns are those that the transform flag_transform:near returns" in capsys.readouterr().out
+    assert main(["data", "import", "steps.npz", "--out", "near", *transform]) == 0
     for flags, words in (
-        ([*formula, *goal], "only one of --fill-reward, --reward-formula and --goal"),
-        (["--goal", "x"], "--goal has 'x'; it must be NAME=VALUE"),
-        (["--reward-formula", "__import__('os')"], "is not allowed"),
+        (["--transform", "flag_transform"], "it must be module:function, such as my_data:add_reward"),
+        (["--transform", "flag_transform:far"], "the module flag_transform has no function 'far'"),
         (["--observation-names", "x"], "--observation-names gives 1 names for 3 numbers"),
-        (["--split-at-gaps", "1"], "need a time; name it with --time"),
+        (["--split-at-gaps", "1"], "needs a time; name it with --time"),
     ):
         assert main(["data", "import", "steps.npz", "--out", "other", *flags]) == 2
         assert words in capsys.readouterr().err

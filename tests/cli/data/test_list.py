@@ -81,7 +81,7 @@ def test_listing_imports_neither_jax_nor_the_simulator():
 
 def test_a_damaged_dataset_is_listed_as_such_beside_the_others(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("DROL_DATA", str(tmp_path))
-    monkeypatch.setattr(tasks, "REGISTRY", Registry({"files": "drol.tasks.files"}))
+    monkeypatch.setattr(tasks, "REGISTRY", Registry({"files": "drol.tasks.own_data"}))
     for name in ("bad", "good", "worse"):
         write_dataset(tmp_path, random_rows((5, 3)), name)
     reward = tmp_path / "bad" / "train" / "reward.npy"

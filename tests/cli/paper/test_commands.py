@@ -1,17 +1,17 @@
 """`drol paper plan`, `run`, `table`, `figure`, `status`, `summary` and `mechanism`, on results that were made up."""
 
 import csv
-import dataclasses
 
 import pytest
+from made_mechanism import made_row
 from made_results import made_result
-from toys import saved_run, tiny_config, tiny_task
+from toys import tiny_config, tiny_task
 
+import drol
 from drol.cli.main import main
-from drol.experiments.results.files import write_results
-from drol.paper import mechanism
-from drol.paper.reproduce import cost
-from drol.queue.local import LocalExecutor
+from drol.jobs.local import LocalExecutor
+from drol.reproduction import cost, mechanism
+from drol.results.result_files import write_results
 from drol.runs import config as configuration
 
 CUBE = "cube-single-play-singletask-task2-v0"
@@ -66,20 +66,26 @@ def test_a_broken_row_is_named_left_out_and_told_by_the_exit_code(results, capsy
     results.write_text("\n".join([*lines, lines[1].replace(CUBE, CUBE).replace(",30,30,", ",x,30,", 1)]) + "\n")
     assert main(["paper", "table", "1", "--results", str(results)]) == 1
     error = capsys.readouterr().err
-    assert error.startswith("drol: left out: ")
+    assert error.startswith("drol: warning: left out: ")
     assert "results.csv" in error
     where = ["--results", str(results), "--root", str(results.parent)]
     plan = ["plan", "fig2", "--scale", "smoke", "--commands"]
     for command in (["figure", "4", "--out", str(results.parent)], ["summary"], ["status"], plan):
         assert main(["paper", *command, *where]) == 1
-        assert capsys.readouterr().err.startswith("drol: left out: ")
+        assert capsys.readouterr().err.startswith("drol: warning: left out: ")
 
 
 OTHER_FILES = {
-    "a bench that is none": (["figure", "3", "--bench", "broken"], "broken cannot be read"),
-    "a bench without times": (["figure", "3", "--bench", "empty"], "empty has no times of methods"),
-    "a mechanism without numbers": (["figure", "ownership", "--mechanism", "gaps"], "gaps, line 2: held is missing"),
-    "a mechanism of no candidates": (["figure", "ownership", "--mechanism", "none"], "none, line 2: candidates is 0"),
+    "a bench that is none": (["figure", "3", "--bench", "broken"], "broken: not JSON"),
+    "a bench without times": (["figure", "3", "--bench", "empty"], "empty: methods: missing"),
+    "a mechanism without numbers": (
+        ["figure", "ownership", "--mechanism", "gaps"],
+        "gaps, line 2: changed is ''; it must be a number",
+    ),
+    "a mechanism of another drol": (
+        ["figure", "ownership", "--mechanism", "empty"],
+        "empty: the columns are not those",
+    ),
     "a document that is no text": (["summary", "--document", "bytes"], "the document bytes is not text in UTF-8"),
     "a table into no folder": (
         ["table", "1", "--out", "no/table.tex"],
@@ -91,9 +97,7 @@ OTHER_FILES = {
 @pytest.mark.parametrize(("words", "message"), OTHER_FILES.values(), ids=OTHER_FILES)
 def test_a_file_that_is_something_else_is_one_line(results, tmp_path, monkeypatch, capsys, words, message):
     monkeypatch.chdir(tmp_path)
-    row = mechanism.MechanismRow("maze", "drol", 16, 0, 10, 0.5, 10.0, 0.0, -0.3, 0.25, 0.2, 0.7)
-    mechanism.write_mechanism([dataclasses.replace(row, held=None)], tmp_path / "gaps")
-    mechanism.write_mechanism([dataclasses.replace(row, candidates=0)], tmp_path / "none")
+    mechanism.write_mechanism([made_row(changed=None)], tmp_path / "gaps")
     (tmp_path / "broken").write_text("{")
     (tmp_path / "empty").write_text("{}")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
@@ -103,11 +107,14 @@ def test_a_file_that_is_something_else_is_one_line(results, tmp_path, monkeypatc
     assert printed.count("\n") == 1
 
 
-@pytest.mark.parametrize(("figure", "file"), [("3", "candidates.png"), ("4", "sensitivity.png")])
-def test_figures_of_results(results, tmp_path, figure, file, capsys):
+@pytest.mark.parametrize(
+    ("figure", "file", "words"),
+    [("3", "candidates.png", "| cube-single-task2 | 16 | 2 | 30 | 1.600 |"), ("4", "sensitivity.png", "K = 16")],
+)
+def test_figures_of_results(results, tmp_path, figure, file, words, capsys):
     assert main(["paper", "figure", figure, "--results", str(results), "--out", str(tmp_path / "new")]) == 0
     assert (tmp_path / "new" / file).read_bytes()[:4] == b"\x89PNG"
-    assert "K = 16" in capsys.readouterr().out
+    assert words in capsys.readouterr().out
 
 
 def test_status_and_summary_are_printed_or_written_between_marks(results, tmp_path, capsys):
@@ -121,14 +128,20 @@ def test_status_and_summary_are_printed_or_written_between_marks(results, tmp_pa
         assert expected in document.read_text()
 
 
+@pytest.mark.usefixtures("quick_compile")
 def test_the_mechanism_of_runs_is_written_and_drawn(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(mechanism.follow, "__defaults__", (32,))
-    monkeypatch.setattr(configuration.RunConfig, "load_task", lambda _: tiny_task())
-    saved_run(tmp_path / "run", tiny_config(), (0, 6, 12))
-    (tmp_path / "run" / "evaluations.jsonl").touch()
+    monkeypatch.setattr(mechanism, "STATES", 32)
+    task = tiny_task(environment=None)
+    monkeypatch.setattr(configuration.RunConfig, "load_task", lambda _: task)
+    drol.train(tiny_config(evaluation_episodes=0, seeds=(0,)), tmp_path / "run", task, quiet=True)
     out = tmp_path / "mechanism.csv"
-    assert main(["paper", "mechanism", str(tmp_path / "run"), "--out", str(out)]) == 0
-    assert f"wrote 4 rows to {out}" in capsys.readouterr().out
+    measure = ["paper", "mechanism", str(tmp_path / "run"), "--out", str(out), "--lags", "1", "2"]
+    assert main(measure) == 0
+    capsys.readouterr()
+    assert main([*measure, "--add", "--step", "9"]) == 0
+    printed = capsys.readouterr().out
+    assert f"wrote 4 rows to {out}" in printed
+    assert "| M1 | toy, 2x16 | not measured |" in printed
     assert main(["paper", "figure", "ownership", "--mechanism", str(out), "--out", str(tmp_path)]) == 0
     assert (tmp_path / "ownership.png").is_file()
 
@@ -140,6 +153,9 @@ def test_the_mechanism_of_runs_is_written_and_drawn(tmp_path, monkeypatch, capsy
         (["plan", "table9"], "unknown experiment 'table9'"),
         (["plan", "table1", "--tasks", "walker*"], "no task of table1 at scale paper matches 'walker*'"),
         (["figure", "ownership"], "needs --mechanism FILE"),
+        (["mechanism", ".", "--out", "rows.csv", "--lags", "0"], "--lags is 0; every lag must be at least 1"),
+        (["mechanism", ".", "--out", "rows.csv"], ".: there is no run in it"),
+        (["mechanism", ".", "--out", "no/rows.csv"], "--out is no/rows.csv; it must be a file in a folder that exists"),
         (["figure", "4", "--results", "nowhere"], "nowhere is no folder"),
         (["status", "--document", "no.md"], "--document is no.md; it must be a Markdown file that exists"),
     ],
@@ -150,3 +166,20 @@ def test_a_mistake_is_one_line(arguments, message, capsys, tmp_path, monkeypatch
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_the_gate_ends_with_one_while_a_baseline_is_not_known_to_be_as_fast_as_public_runs(results, tmp_path, capsys):
+    assert main(["paper", "gate", "--results", str(results)]) == 1
+    assert "| fql after 20,000 | - (0) | 55 (6) | - | - | too few seeds |" in capsys.readouterr().out
+    document = tmp_path / "page.md"
+    document.write_text("<!-- made by: drol paper gate (gates) -->\n<!-- end -->\n")
+    main(["paper", "gate", "--results", str(results), "--document", str(document)])
+    assert "| iql after 100,000 |" in document.read_text()
+
+
+def test_learning_curves_are_drawn_over_public_ones(results, tmp_path, capsys):
+    assert main(["paper", "figure", "curves", "--results", str(results), "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "curves.png").read_bytes()[:4] == b"\x89PNG"
+    assert "public: FQL" not in capsys.readouterr().out
+    main(["paper", "figure", "curves", "--results", str(results), "--out", str(tmp_path), "--other-protocols"])
+    assert "public: FQL" in capsys.readouterr().out

@@ -1,7 +1,7 @@
 import pytest
 
 from drol.cli.main import main
-from drol.paper.figures import overview
+from drol.reproduction.figures import overview
 
 
 def test_the_overview_is_written_into_a_new_folder_and_its_numbers_are_printed(tmp_path, monkeypatch, capsys):
@@ -18,7 +18,7 @@ def test_the_overview_is_written_into_a_new_folder_and_its_numbers_are_printed(t
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["9"], "unknown figure '9'; did you mean"),
+        (["9"], "unknown figure '9'. `drol paper figure --help` lists them all"),
         (["1", "--out", "a_file"], "--out is a_file, which is a file; name a folder"),
         (["1", "--document", "no.md"], "--document is no.md; there is no such file"),
         ([], "the following arguments are required: figure"),

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from drol.cli.main import main
-from drol.paper.argument import figures, numbers
-from drol.paper.argument.tables import COMMAND, proposition_tables
+from drol.reproduction.propositions import numbers, proposition_figures
+from drol.reproduction.propositions.proposition_tables import COMMAND, proposition_tables
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def few_numbers(monkeypatch):
     stored = json.loads((Path(__file__).parents[3] / "results" / "propositions.json").read_text())
     monkeypatch.setattr(numbers, "cheap_numbers", lambda: stored)
     monkeypatch.setattr(numbers, "ACTORS", {"tiny": (1.0, 0.0, 2)})
-    monkeypatch.setattr(figures, "FIGURES", {"3-bias": figures.bias_figure})
+    monkeypatch.setattr(proposition_figures, "FIGURES", {"3-bias": proposition_figures.bias_figure})
 
 
 def test_numbers_are_printed_written_and_put_into_a_document(few_numbers, capsys, tmp_path):

@@ -5,8 +5,8 @@ from made_results import made_result
 from toys import saved_run, tiny_config
 
 from drol.cli.main import main
-from drol.experiments.results.files import read_results, write_results
-from drol.runs.rows import EvaluationRow
+from drol.results.result_files import read_results, write_results
+from drol.runs.records import EvaluationRow
 from drol.tasks.base import Episode
 
 
@@ -41,7 +41,10 @@ def test_a_broken_row_is_left_out_and_the_exit_code_says_so(tmp_path, capsys):
     write_results([made_result(), made_result(seed=1, episodes=9)], path)
     for command in ("export", "merge"):
         assert main(["results", command, str(path), "--out", str(out)]) == 1
-        assert f"left out {path}, line 3: outcomes has 4 characters" in capsys.readouterr().err
+        assert (
+            f"drol: warning: left out: {path}: line 3: outcomes: expected 9 of 0 and 1, got 4 characters"
+            in capsys.readouterr().err
+        )
         assert len(read_results(out)) == 1
     assert main(["results", "check", str(path)]) == 1
     assert main(["results", "check", str(out)]) == 0

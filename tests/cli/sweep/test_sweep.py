@@ -6,8 +6,8 @@ from made_sweeps import Writer
 import drol.cli
 from drol.cli import flags
 from drol.cli.main import main
-from drol.experiments.results.files import read_results
-from drol.sweeps.file import read_sweep
+from drol.results.result_files import read_results
+from drol.sweeps.sweep_file import read_sweep
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_modules_that_were_imported_are_imported_by_the_runs(sweep, tmp_path, mo
     commands = []
     execute = sweep.execute
     monkeypatch.setattr(
-        sweep, "execute", lambda jobs, *rest: execute((commands.append(job.commands[0]) or job for job in jobs), *rest)
+        sweep, "execute", lambda jobs, *rest: execute((commands.append(job.arguments) or job for job in jobs), *rest)
     )
     assert main(["sweep", "run", "sweep.toml", "--import", "module_of_mine"]) == 0
     drol.cli.IMPORTED.remove("module_of_mine")

@@ -8,11 +8,11 @@ import pytest
 from step_files import refusal, write_dataset
 from toys import random_rows
 
+from drol.data.importing.audit import audit_stored
 from drol.data.on_disk import OnDiskDataset
-from drol.data.store.audit import audit_stored
 from drol.data.store.manifest import digest
 from drol.data.store.stored import StoredDataset, read_checksums
-from drol.tasks import files
+from drol.tasks import own_data
 
 
 @pytest.fixture
@@ -55,9 +55,9 @@ def put(index, value):
 
 def every_refusal(stored) -> set[str]:
     """What checking, training and listing say; all must say something."""
-    (entry,) = files.SOURCE.datasets()
+    (entry,) = own_data.SOURCE.datasets()
     check = refusal(audit_stored, "mine")
-    train = refusal(files.SOURCE.load, "files/mine")
+    train = refusal(own_data.SOURCE.load, "files/mine")
     return {check, train, *([entry.damage] if entry.damage else [])}
 
 

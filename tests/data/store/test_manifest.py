@@ -19,14 +19,17 @@ def signed(manifest):
 
 
 MANIFESTS = {
-    "not JSON": (lambda manifest: "{", "cannot be read"),
-    "a list": (lambda manifest: "[]", "is not the manifest of a dataset"),
-    "an entry twice": (lambda manifest: '{"format": 1, "format": 1}', "an entry is there twice"),
+    "not JSON": (lambda manifest: "{", "not JSON"),
+    "a list": (lambda manifest: "[]", "expected an object, got []"),
+    "an entry twice": (lambda manifest: '{"format": 1, "format": 1}', "the key 'format' is there twice"),
     "NaN": (lambda manifest: '{"format": NaN}', "NaN is not a number"),
-    "deep": (lambda manifest: "[" * 100_000, "cannot be read"),
-    "another format": (lambda manifest: signed(manifest | {"format": 1}), "has format 1; this version reads 3"),
-    "an unknown entry": (lambda manifest: signed(manifest | {"extra": 1}), "lacks or should not have 'extra'"),
-    "a lost entry": (lambda manifest: signed({k: v for k, v in manifest.items() if k != "ends"}), "'ends'"),
+    "deep": (lambda manifest: "[" * 100_000, "not JSON"),
+    "another format": (
+        lambda manifest: signed(manifest | {"format": 1}),
+        "format: expected 4 of a dataset, got 1; import",
+    ),
+    "an unknown entry": (lambda manifest: signed(manifest | {"extra": 1}), "extra: unknown key"),
+    "a lost entry": (lambda manifest: signed({k: v for k, v in manifest.items() if k != "ends"}), "ends: missing"),
     "a changed entry": (lambda manifest: json.dumps(manifest | {"ends": "timeout"}), "does not match its checksum"),
 }
 
@@ -55,7 +58,7 @@ FORGED = {
     ("counts", "steps"): (-1, "1", 1.5, True, 10**30),
     ("counts", "not_finite"): ([], {"reward": "x"}, {"reward": -1}),
     ("counts", "converted"): (5, {"reward": 5}),
-    ("counts", "filled"): (5, {"reward": -1}),
+    ("transform",): (5, {"name": 1, "sha256": ""}, {"name": "a:b"}),
     ("dimensions",): (None, {}, {"observation": None}, {"observation": 5, "action": None}),
     ("dimensions", "action"): (
         {"names": ["a"], "units": [], "frames": []}, {"names": ["a", "a"], "units": [], "frames": []},
@@ -92,7 +95,7 @@ def changed(content, path, value):
 def test_a_forged_entry_with_the_right_checksum_is_refused(stored, tmp_path, path, value):
     (tmp_path / MANIFEST).write_text(signed(changed(stored.manifest, path, value)))
     message = refusal(read_manifest, tmp_path)
-    assert message.startswith(f"{tmp_path / MANIFEST} ")
+    assert message.startswith(f"{tmp_path / MANIFEST}: ")
     assert message.endswith("; import the dataset again")
     assert len(message) < len(str(tmp_path)) + 300
 
@@ -109,12 +112,12 @@ def test_every_entry_is_forged_above(stored):
 
 def test_true_is_not_a_number(stored, tmp_path):
     (tmp_path / MANIFEST).write_text(signed(stored.manifest | {"format": True}))
-    assert "has format True; this version reads 3" in refusal(read_manifest, tmp_path)
+    assert "format: expected 4 of a dataset, got True" in refusal(read_manifest, tmp_path)
 
 
 def test_a_checksum_of_another_type_is_refused(stored, tmp_path):
     (tmp_path / MANIFEST).write_text(json.dumps(stored.manifest | {"sha256": 5}))
-    assert "has 5 as 'sha256'; it must be a SHA-256" in refusal(read_manifest, tmp_path)
+    assert "sha256: expected text, got 5" in refusal(read_manifest, tmp_path)
 
 
 def test_a_manifest_is_a_plain_file_of_its_folder_and_not_endless(stored, tmp_path, monkeypatch):
@@ -123,5 +126,5 @@ def test_a_manifest_is_a_plain_file_of_its_folder_and_not_endless(stored, tmp_pa
     (tmp_path / MANIFEST).unlink()
     os.mkfifo(tmp_path / MANIFEST)
     assert "dataset.json cannot be used (it is no plain file)" in refusal(read_manifest, tmp_path)
-    monkeypatch.setattr("drol.data.store.manifest.LARGEST_BYTES", 100)
-    assert "dataset.json is larger than 100 bytes" in refusal(read_manifest, stored.folder)
+    monkeypatch.setattr("drol.decoding.LARGEST_BYTES", 100)
+    assert "dataset.json: the file is larger than 100 bytes" in refusal(read_manifest, stored.folder)

@@ -5,8 +5,8 @@ import pytest
 from step_files import refusal, write_dataset
 from toys import random_rows
 
-from drol.data.rows import ROW_ARRAYS
 from drol.data.store.stored import StoredDataset
+from drol.data.trajectory_rows import ROW_ARRAYS
 from drol.errors import InputError
 
 
@@ -21,6 +21,15 @@ def test_a_dataset_knows_its_splits_sizes_and_box(tmp_path):
     assert sum(stored.nbytes(split) for split in stored.splits) == rows * (4 * (3 + 2 + 1 + 1) + 1)
     assert stored.box.low == (-1.0, -1.0)
     assert write(tmp_path, name="other", validation=0).splits == ("train",)
+
+
+@pytest.mark.parametrize(
+    ("sampling", "rate"),
+    [(None, None), ({"unit": "s", "interval": 0.05}, 20.0), ({"unit": "steps", "interval": 1.0}, None),
+     ({"unit": "s", "interval": 0.0}, None), ({"unit": "s", "interval": 1 / 30}, 30.0)],
+)  # fmt: skip
+def test_the_control_rate_is_that_of_the_usual_interval(tmp_path, sampling, rate):
+    assert StoredDataset(tmp_path, {"sampling": sampling}).control_rate == rate
 
 
 def test_verifying_reports_every_byte(tmp_path):
@@ -38,11 +47,11 @@ def test_a_dataset_whose_replacement_was_killed_is_found(tmp_path):
 
 def test_an_unknown_dataset_is_answered_with_those_there_are(tmp_path):
     message = (
-        f"unknown dataset 'x'; the folder {tmp_path} holds none, so make one with `drol data import FILE --out NAME`"
+        f"unknown dataset 'x'. The folder {tmp_path} holds none, so make one with `drol data import FILE --out NAME`"
     )
     assert refusal(StoredDataset.open, "x", tmp_path) == message
     write(tmp_path)
-    message = f"unknown dataset 'x'; did you mean mine? The folder {tmp_path} holds mine"
+    message = f"unknown dataset 'x'. The folder {tmp_path} holds mine"
     assert refusal(StoredDataset.open, "x", tmp_path) == message
 
 

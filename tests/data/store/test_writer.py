@@ -11,10 +11,10 @@ from step_files import ABOUT, write_dataset
 from toys import random_rows
 
 from drol.data.dataset import Dataset
-from drol.data.rows import ROW_ARRAYS
 from drol.data.store.layout import SPLITS, dataset_names
 from drol.data.store.stored import StoredDataset
 from drol.data.store.writer import DatasetWriter
+from drol.data.trajectory_rows import ROW_ARRAYS
 from drol.errors import InputError
 
 
@@ -148,7 +148,7 @@ def test_a_kill_in_the_middle_of_replacing_is_recovered(tmp_path):
 def test_what_is_written_about_a_dataset_must_be_complete(tmp_path):
     with DatasetWriter("mine", tmp_path) as writer:
         writer.append(random_rows((5, 3)))
-        with pytest.raises(InputError, match="lacks or should not have 'ends'"):
+        with pytest.raises(InputError, match="ends: missing"):
             writer.publish({name: value for name, value in ABOUT.items() if name != "ends"})
     assert list(tmp_path.iterdir()) == []
 

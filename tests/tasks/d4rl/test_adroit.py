@@ -7,7 +7,7 @@ from shared_files import expert_weights
 
 pytest.importorskip("gymnasium_robotics")
 
-from drol.data.files.npz import read_npz
+from drol.data.readers.npz import read_npz
 from drol.tasks.base import Episode
 from drol.tasks.d4rl.adroit import JUDGES
 from drol.tasks.d4rl.environments import make_adroit

@@ -6,9 +6,10 @@ from shared_files import expert_weights
 pytest.importorskip("gymnasium_robotics")
 pytest.importorskip("h5py")
 
-from drol.data.files.hdf5 import read_hdf5
+from drol.data.readers.hdf5 import read_hdf5
 from drol.errors import InputError
 from drol.tasks import load_task
+from drol.tasks.collected import content_sha256, read_record
 from drol.tasks.d4rl import collecting
 from drol.tasks.d4rl.collecting import Guide, collect, collect_antmaze, free_cells, neighbours
 from drol.tasks.d4rl.environments import GOAL_CELLS, MAPS, cell_centre
@@ -44,7 +45,7 @@ def test_collected_files_are_read_by_their_task(tmp_path, pen):
     reported = []
     written = collect("pen-expert-v1", path, [pen], 4, report=lambda *progress: reported.append(progress))
     assert [each[:2] for each in reported] == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
-    assert [each.name for each in tmp_path.iterdir()] == ["pen.hdf5"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["pen.hdf5", "pen.json"]
     rows = read_hdf5(path, NAMES)
     ends = rows["terminals"] | rows["timeouts"]
     assert reported[-1][2] == f"{len(ends)} rows"
@@ -68,6 +69,11 @@ def test_the_same_seed_gives_the_same_rows(tmp_path, pen):
     for name in NAMES:
         np.testing.assert_array_equal(first[name], again[name])
     assert not np.array_equal(first["observations"][0], other["observations"][0])
+    sums = [content_sha256(tmp_path / f"{name}.hdf5") for name in "abc"]
+    assert sums[0] == sums[1] != sums[2]
+    record = read_record(tmp_path / "c.hdf5")
+    assert record["files"] == {"c.hdf5": {"transitions": record["files"]["c.hdf5"]["transitions"], "sha256": sums[2]}}
+    assert (record["seed"], record["experts"][0]["name"]) == (1, pen.name)
 
 
 @pytest.mark.parametrize("name", ["antmaze-umaze-v2", "antmaze-large-diverse-v2", "antmaze-medium-play-v2"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 pytest.importorskip("h5py")
 pytest.importorskip("gymnasium_robotics")
 
-from drol.data.files.hdf5 import write_hdf5
+from drol.data.readers.hdf5 import write_hdf5
 from drol.errors import InputError
 from drol.evaluation.environment_process import EnvironmentProcess
 from drol.evaluation.worker import Reset, Seen, Step

@@ -5,9 +5,9 @@ import sys
 import numpy as np
 import pytest
 
-from drol.data.files.hdf5 import write_hdf5
+from drol.data.readers.hdf5 import write_hdf5
 from drol.errors import InputError
-from drol.paper.presets import TASKS
+from drol.presets.settings import TASKS
 from drol.tasks import find_source, load_task
 from drol.tasks.catalogue import find_dataset_entry
 from drol.tasks.d4rl import SOURCE
@@ -42,6 +42,10 @@ def test_a_dataset_is_looked_for_where_d4rl_keeps_it(tmp_path, monkeypatch):
         f"the dataset pen-human-v1.hdf5 of pen-human-v1 is not in {tmp_path}/.d4rl/datasets; "
         "get it with `drol data download pen-human-v1`, put it there, or name a file with --dataset"
     )
+    with pytest.raises(InputError) as caught:
+        load_task("pen-expert-v1")
+    collect = "make one with `drol data collect pen-expert-v1 --expert FOLDER` (about 6 to 22 min on one core)"
+    assert collect in str(caught.value)
     monkeypatch.setenv("D4RL_DATASET_DIR", str(tmp_path / "other"))
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "pen-human-v1.hdf5").write_bytes(b"")
@@ -82,7 +86,7 @@ def test_only_whole_d4rl_files_pass_the_check(tmp_path):
 
 def test_what_processes_import_is_without_jax():
     pytest.importorskip("gymnasium_robotics")
-    modules = ", ".join(f"drol.tasks.d4rl.{name}" for name in ("names", "rows", "antmaze", "adroit"))
+    modules = ", ".join(f"drol.tasks.d4rl.{name}" for name in ("names", "hdf5_rows", "antmaze", "adroit"))
     code = f"import sys, {modules}; sys.exit('jax' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -6,7 +6,7 @@ import ogbench
 import pytest
 
 from drol.errors import InputError
-from drol.tasks import DEFAULT_TASK, find_source, load_task
+from drol.tasks import DEFAULT_TASK, collected, find_source, load_task
 from drol.tasks.base import Episode, success_rate
 from drol.tasks.ogbench import SOURCE
 from drol.tasks.ogbench.environment import make_ogbench
@@ -150,14 +150,19 @@ def test_an_unknown_task_is_answered_with_the_nearest(name, nearest):
 
 def test_a_dataset_that_is_not_there_is_named_with_where_to_put_it(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(collected, "EMBEDDED_EXPERTS", tmp_path)
     with pytest.raises(InputError) as caught:
         load_task("antmaze-large-navigate-singletask-v0")
     message = str(caught.value)
     assert message.startswith(f"the dataset {tmp_path}/.ogbench/data/antmaze-large-navigate-v0.npz is not there; ")
     assert "`drol data download antmaze-large-navigate-v0`" in message
-    assert "collect" in message
+    collect = "`drol data collect antmaze-large-navigate-v0 --expert FOLDER` (about 16 min 30 s on one core)"
+    assert collect in message
     assert "--dataset" in message
     assert "\n" not in message
+    with pytest.raises(InputError) as caught:
+        load_task("cube-single-play-singletask-task2-v0")
+    assert "make one with `drol data collect cube-single-play-v0` (about 1 h 20 min on one core)" in str(caught.value)
     downloaded = tmp_path / ".ogbench" / "data" / "antmaze-large-navigate-v0.npz"
     downloaded.parent.mkdir(parents=True)
     downloaded.write_bytes(b"")

@@ -6,8 +6,9 @@
     L_actor = alpha mean_i |c_i - sg clip(c_i + V_i)|^2 / d_a  -  agg_j Q_j(s, clip f(s, z))          (actor_loss)
     L_Q     = mean_j (Q_j(s, a) - r - gamma m agg_j Qbar_j(s', clip f(s', z')))^2               (parts.critic_loss)
 
-DROL has the same candidates and lets one of them learn; here every candidate has a target, and Q moves another draw.
-Reference: "Drift Q-Learning" (arXiv 2606.00350).
+m = 1 - terminal (`batch.continues`). DROL has the same candidates and lets one of them learn.
+Here every candidate has a target, and Q moves another draw.
+Reference: "Drift Q-Learning", https://arxiv.org/abs/2606.00350.
 """
 
 import math
@@ -19,8 +20,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from drol.algorithms.base import SMALL, Algorithm, hyperparameter
+from drol.algorithms.drol import Policy, State
 from drol.algorithms.parts import (
-    Trainable,
     aggregate,
     best_action,
     clip,
@@ -34,26 +35,7 @@ from drol.algorithms.routing import candidate_diagnostics
 from drol.networks.actors import LatentActor
 from drol.networks.critics import QEnsemble
 from drol.networks.sampler import Sampler, latent_sampler
-from drol.types import Metrics, Spec, Transition
-
-
-class Policy(eqx.Module):
-    """What `act` needs: the actor, and the critic that chooses when more than one action is drawn."""
-
-    actor: LatentActor
-    critic: QEnsemble
-
-
-class State(eqx.Module):
-    """Everything that learns."""
-
-    actor: Trainable[LatentActor]
-    critic: Trainable[QEnsemble]
-    target_critic: QEnsemble
-
-    @property
-    def policy(self) -> Policy:
-        return Policy(self.actor.network, self.critic.network)
+from drol.transition import Metrics, Spec, Transition
 
 
 class Draws(eqx.Module):

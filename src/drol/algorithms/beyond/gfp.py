@@ -5,8 +5,8 @@
     L_actor = alpha |mu(s, z) - F(s, z)|^2 / d_a  -  lambda Q(s, clip mu(s, z)),  Q = agg_j Q_j    (actor_loss)
     L_Q     = mean_j (Q_j(s, a) - r - gamma m agg_j Qbar_j(s', clip mu(s', z')))^2                 (parts.critic_loss)
 
-F is the flow of v by Euler steps. Reference: "Guided Flow Policy: Learning from High-Value Actions in Offline
-Reinforcement Learning" (arXiv 2512.03973).
+F is the flow of v by Euler steps; m = 1 - terminal (`batch.continues`). Reference: "Guided Flow Policy: Learning from
+High-Value Actions in Offline Reinforcement Learning", https://arxiv.org/abs/2512.03973.
 """
 
 from typing import ClassVar
@@ -16,13 +16,15 @@ import jax.numpy as jnp
 from jax import Array
 
 from drol.algorithms.base import SMALL, Algorithm, hyperparameter
-from drol.algorithms.fql import Draws, Policy, State
+from drol.algorithms.fql import Policy, State
 from drol.algorithms.parts import (
+    FlowDraws,
     aggregate,
     best_action,
     clip,
     critic_loss,
     descend,
+    draw_flow,
     flow_action,
     flow_matching_error,
     polyak,
@@ -32,7 +34,7 @@ from drol.algorithms.parts import (
 from drol.networks.actors import LatentActor, VectorField
 from drol.networks.critics import QEnsemble
 from drol.networks.sampler import Sampler, latent_sampler
-from drol.types import Metrics, Spec, Transition
+from drol.transition import Metrics, Spec, Transition
 
 
 class GFP(Algorithm):
@@ -73,17 +75,10 @@ class GFP(Algorithm):
     def sampler(self, policy: Policy) -> Sampler:
         return latent_sampler(policy.actor, policy.critic, "normal")
 
-    def draw(self, batch: Transition, key: Array) -> Draws:
-        flow_key, time_key, noise_key, next_key = jax.random.split(key, 4)
-        shape = batch.action.shape
-        return Draws(
-            flow_noise=jax.random.normal(flow_key, shape),
-            flow_time=jax.random.uniform(time_key, (shape[0], 1)),
-            noise=jax.random.normal(noise_key, shape),
-            next_noise=jax.random.normal(next_key, shape),
-        )
+    def draw(self, batch: Transition, key: Array) -> FlowDraws:
+        return draw_flow(batch, key)
 
-    def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
+    def step(self, state: State, batch: Transition, draws: FlowDraws) -> tuple[State, Metrics]:
         """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
         flow_before, actor_before, critic_before = state.flow.network, state.actor.network, state.critic.network
         teacher = flow_action(flow_before, batch.observation, draws.noise, self.flow_steps)
@@ -107,7 +102,9 @@ class GFP(Algorithm):
         data = aggregate(target_critic(batch.observation, batch.action), self.q_aggregation)
         return jax.nn.sigmoid(scale * (data - own) / self.temperature)
 
-    def flow_loss(self, field: VectorField, batch: Transition, draws: Draws, guidance: Array) -> tuple[Array, Metrics]:
+    def flow_loss(
+        self, field: VectorField, batch: Transition, draws: FlowDraws, guidance: Array
+    ) -> tuple[Array, Metrics]:
         """Return flow matching to the data actions, each with its weight."""
         error = flow_matching_error(field, batch, draws.flow_noise, draws.flow_time).mean(-1)  # [batch]
         loss = (guidance * error).mean()

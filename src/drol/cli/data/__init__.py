@@ -11,6 +11,7 @@ COMMANDS: Commands = {
     "download": ("drol.cli.data.download", "fetch the published files of a dataset"),
     "collect": ("drol.cli.data.collect", "make a dataset here, with the oracles of a benchmark or an expert policy"),
     "expert": ("drol.cli.data.expert", "make a policy folder from a file of weights, for collect --expert"),
+    "train-expert": ("drol.cli.data.train_expert", "train an ant that walks, as OGBench trains its own"),
     "import": (
         "drol.cli.data.import_files",
         "make a dataset from your own files: npz, HDF5, Parquet, CSV, ...",

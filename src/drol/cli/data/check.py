@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from drol.cli.data.import_files import add_reading_flags, join_formula, parse_reading
+from drol.cli.data.import_files import add_reading_flags, parse_reading
 from drol.cli.flags import Parser
-from drol.data.store.audit import audit_files, audit_stored
+from drol.data.importing.audit import audit_files, audit_stored
 from drol.progress import Progress
 
 EPILOG = """examples:
@@ -18,7 +18,7 @@ def run(arguments: list[str]) -> int:
     parser = Parser("data check", "Say what a dataset holds, how it was understood and what looks wrong.", EPILOG)
     parser.add_argument("what", nargs="+", metavar="NAME|FILE", help="a dataset by its name, or files and folders")
     add_reading_flags(parser)
-    parsed = parser.parse(join_formula(arguments))
+    parsed = parser.parse(arguments)
     with Progress("checking", "MB", scale=1e6) as progress:
         if is_dataset(parsed.what):
             audit = audit_stored(parsed.what[0].removeprefix("files/"), report=progress.show)

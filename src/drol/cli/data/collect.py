@@ -1,11 +1,13 @@
 """`drol data collect`."""
 
+import sys
 from pathlib import Path
 
 from drol.cli.flags import Parser, whole_number
 from drol.progress import Progress
 from drol.tasks import known_sources
 from drol.tasks.catalogue import example_task, find_collector
+from drol.tasks.collected import append_fingerprint, read_fingerprints, read_record
 
 EXAMPLES = """examples:
   drol data collect pointmaze-large-navigate-v0
@@ -34,13 +36,25 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--expert", type=Path, action="append", default=[], metavar="FOLDER", help="a policy that can do the task"
     )
-    parser.add_argument("--out", type=Path, help="the file to write (default: NAME.npz or NAME.hdf5 in this folder)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="the file to write (default: NAME-EXPERT.npz or .hdf5 in this folder, NAME.npz without --expert)",
+    )
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="also add the seed, the size, the hashes and the versions to this JSON file of fingerprints",
+    )
     return parser
 
 
 def run(arguments: list[str]) -> int:
     parsed = make_parser().parse(arguments)
     source = find_collector(parsed.name)
+    if parsed.record:
+        read_fingerprints(parsed.record)  # now: after the collection an error would come too late
     with Progress("collecting", "trajectories") as progress:
         try:
             written = source.collect(
@@ -51,13 +65,17 @@ def run(arguments: list[str]) -> int:
                 processes=parsed.processes,
                 experts=parsed.expert,
                 report=progress.show,
-                note=progress.note,
             )
         except KeyboardInterrupt as stop:
-            progress.note(f"stopped; {str(stop) or 'nothing was written'}")
+            print(f"stopped; {str(stop) or 'nothing was written'}", file=sys.stderr)
             return 130
+    record = read_record(next(iter(written))) if written else None
     for path, transitions in written.items():
-        print(f"wrote {path}: {transitions:,} transitions")
+        digest = f", sha256 of the arrays {record['files'][path.name]['sha256']}" if record else ""
+        print(f"wrote {path}: {transitions:,} transitions{digest}")
+    if record and parsed.record:
+        append_fingerprint(parsed.record, record)
+        print(f"recorded {record['name']} in {parsed.record}")
     task = example_task(source, parsed.name)
     if task and written:
         print(f"train on it: drol train {task} --dataset {next(iter(written))}")

@@ -4,8 +4,7 @@ import os
 from pathlib import Path
 
 from drol.cli.flags import Parser, number
-from drol.data.download import download
-from drol.data.receiving import Patience
+from drol.data.download import TIMEOUT, download
 from drol.errors import InputError
 from drol.machine import bytes_in_words
 from drol.progress import Progress
@@ -19,9 +18,9 @@ EPILOG = f"""examples:
   drol data download scene-play-v0 --mirror http://example.org/ogbench
 
 The training and the validation file are put where `drol train` finds them. After an interruption the same command
-goes on. Mirrors are tried before the published address; ${MIRRORS_VARIABLE} names more, with spaces between.
+resumes. Mirrors are tried before the published address; ${MIRRORS_VARIABLE} names more, with spaces between.
 The SHA-256 of a file must be the published one where that is known (D4RL, but for relocate); it is recorded beside the
-file the first time, and a file with another sum is put into quarantine."""
+file the first time, and a file with another sum is rejected."""
 
 
 def run(arguments: list[str]) -> int:
@@ -40,12 +39,11 @@ def run(arguments: list[str]) -> int:
     parser.add_argument(
         "--timeout",
         type=number,
-        default=Patience.connect_seconds,
+        default=TIMEOUT,
         metavar="SECONDS",
-        help=f"how long a server may take to answer at all (default: {Patience.connect_seconds})",
+        help=f"how long a server may be silent (default: {TIMEOUT:g})",
     )
     parsed = parser.parse(arguments)
-    patience = Patience(parsed.timeout)
     source, entry = find_dataset_entry(parsed.name)
     mirrors = [*parsed.mirror, *os.environ.get(MIRRORS_VARIABLE, "").split()]
     if "download" not in entry.ways:
@@ -56,7 +54,7 @@ def run(arguments: list[str]) -> int:
         here = (folder / file_name).is_file()
         with Progress("downloading", "MB", scale=1e6) as progress:
             sha256 = source.file_sha256(file_name)
-            path = download(file_name, folder, addresses, source.check_file, progress.show, sha256, patience)
+            path = download(file_name, folder, addresses, source.check_file, progress.show, sha256, parsed.timeout)
         print(f"{path} ({bytes_in_words(path.stat().st_size)}, {'was here and is whole' if here else 'fetched'})")
     if "embedded" in entry.ways:
         print(

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from drol.cli.flags import Parser, number, whole_number
+from drol.data.clock import describe_sampling
 from drol.data.dimensions import Naming
-from drol.data.files.fields import ALIASES
-from drol.data.files.options import ENDS, FILL_REWARDS, FILLS, ReadingOptions
-from drol.data.files.rules.clock import describe_sampling
-from drol.data.files.rules.formula import ALLOWED
-from drol.data.store.importing import Scaling, import_files
+from drol.data.import_options import ENDS, FILL_REWARDS, ReadingOptions
+from drol.data.importing.import_files import Scaling, import_files
+from drol.data.readers.fields import ALIASES
 from drol.errors import plain
 from drol.machine import bytes_in_words
 from drol.progress import Progress
@@ -21,8 +20,7 @@ EPILOG = """examples:
   drol data import demo.hdf5 --out lift --observation 'obs/robot0_*' obs/object --ends terminal      robomimic
   drol data import my_lerobot_folder --out arm --ends timeout --fill-reward end
   drol data import log.csv --out log --observation 'joint_*' speed --action torque_0 torque_1 --end done --ends timeout
-  drol data import 'runs/*.csv' --out runs --file-is-episode --ends timeout --reward-formula '-abs(angle)-torque**2'
-  drol data import play.npz --out reach --goal x=0.3 y=0.1 --goal-radius 0.05 --episode run --ends timeout
+  drol data import 'runs/*.csv' --out runs --file-is-episode --ends timeout --transform my_data:add_reward
   drol train files/flights                        then train on it; no environment is needed
 
 Every file is read in pieces. If anything is wrong, nothing is written."""
@@ -40,7 +38,6 @@ FIELD_HELP = {
     "success": "true where the task succeeded, for --fill-reward success",
     "held_out": "true in episodes to hold out for validation",
 }
-FORMULA = "--reward-formula"
 NAMED = ("observation", "action")
 TEXTS = ("names", "units", "frames")
 
@@ -69,25 +66,15 @@ def add_reading_flags(parser: Parser) -> None:
         help="without a reward: 0; 1 on the last transition of each episode; 1 where --success is true",
     )
     group.add_argument(
-        FORMULA,
-        metavar="TEXT",
-        help="the reward of a step, from columns in its row: names (in quotation marks if they are no plain words, "
-        f"x[2] for one number of several) with {ALLOWED}",
+        "--transform",
+        metavar="MODULE:FUNCTION",
+        help="a Python function from a dict of columns to a dict of columns, called for each file with all its columns "
+        "before anything else: rewards, filled gaps, sorted rows, derived observations (docs/data.md); the module is "
+        "imported from this folder or installed",
     )
-    group.add_argument(
-        "--goal",
-        nargs="+",
-        default=(),
-        metavar="NAME=VALUE",
-        help="the reward is 0 where these columns are within --goal-radius of these values, else -1; nothing beyond "
-        "the goal is bootstrapped",
-    )
-    group.add_argument("--goal-radius", type=number, metavar="X", help="how near is near enough")
     group.add_argument(
         "--drop-nonfinite", action="store_true", help="leave out steps with NaN or infinity and cut their episode there"
     )
-    group.add_argument("--fill", choices=FILLS, help="previous: a missing value is the one before it in its episode")
-    group.add_argument("--sort-by-time", action="store_true", help="sort each file by time, episode by episode")
     group.add_argument(
         "--split-at-gaps",
         type=number,
@@ -112,33 +99,20 @@ def add_reading_flags(parser: Parser) -> None:
             )
 
 
-def join_formula(arguments: list[str]) -> list[str]:
-    """Return arguments in which a formula is joined with its flag: one that begins with a minus is no flag."""
-    joined, rest = [], iter(arguments)
-    for argument in rest:
-        following = next(rest, None) if argument == FORMULA else None
-        joined.append(argument if following is None else f"{argument}={following}")
-    return joined
-
-
 def parse_reading(parsed: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of `import_files` and `audit_files` that say what is in the files."""
     reading = ReadingOptions(
         ends=parsed.ends,
         fill_reward=parsed.fill_reward,
-        formula=parsed.reward_formula,
-        goal=tuple(parsed.goal),
-        goal_radius=parsed.goal_radius,
         file_is_episode=parsed.file_is_episode,
         drop_nonfinite=parsed.drop_nonfinite,
-        fill=parsed.fill,
-        sort_by_time=parsed.sort_by_time,
         split_at_gaps=parsed.split_at_gaps,
     )
     return {
         "mapping": {field: getattr(parsed, field) for field in FIELD_HELP if getattr(parsed, field)},
         "reading": reading,
         "scaling": Scaling(parsed.scale_actions, tuple(parsed.action_low), tuple(parsed.action_high)),
+        "transform": parsed.transform,
         "naming": {what: Naming(*(tuple(getattr(parsed, f"{what}_{text}")) for text in TEXTS)) for what in NAMED},
     }
 
@@ -159,7 +133,7 @@ def run(arguments: list[str]) -> int:
         "--max-bytes", type=whole_number, metavar="N", help="refuse files that unpack to more (default: the free disk)"
     )
     add_reading_flags(parser)
-    parsed = parser.parse(join_formula(arguments))
+    parsed = parser.parse(arguments)
     with Progress("importing", "MB", scale=1e6) as progress:
         stored = import_files(
             parsed.files, parsed.out, validation=parsed.validation, seed=parsed.seed, replace=parsed.replace,

@@ -7,7 +7,7 @@ from drol.cli.jax_cache import keep_compiled_programs
 from drol.data.store.layout import dataset_names
 from drol.errors import InputError, plain
 from drol.tasks import load_task
-from drol.tasks.files import PREFIX
+from drol.tasks.own_data import PREFIX
 
 FORMATS = (".html", ".png", ".svg", ".pdf")
 EPILOG = """examples:
@@ -37,9 +37,9 @@ def run(arguments: list[str]) -> int:
     keep_compiled_programs()
     task = load_task(name, parsed.dataset)
     try:
-        from drol.experiments.data_page.page import write_data_page
-        from drol.experiments.report.data_figures import data_figure, describe
-        from drol.experiments.report.style import save_figure
+        from drol.reports.dataset_page import write_data_page
+        from drol.reports.figure_style import save_figure
+        from drol.reports.task_data_figures import data_figure, describe
     except ModuleNotFoundError as error:
         raise InputError(f"pictures need {error.name}; install it with: pip install 'drol[report]'") from error
     for title, value in describe(task).items():

@@ -8,7 +8,8 @@ COMMANDS: Commands = {
     "run": ("drol.cli.paper.run_plan", "do what is missing, on this machine; the same command again goes on"),
     "table": ("drol.cli.paper.table", "a table from whatever runs exist, beside the published one, with a verdict"),
     "summary": ("drol.cli.paper.summary", "what runs of our own say: scores, order, K, the mechanism"),
-    "mechanism": ("drol.cli.paper.mechanism", "follow which latents own which data actions in runs of drol"),
+    "mechanism": ("drol.cli.paper.mechanism", "continue runs and follow which latents own which data actions"),
+    "gate": ("drol.cli.paper.gate", "whether our baselines learn as fast as public runs of them"),
     "figure": ("drol.cli.paper.figure", "make a figure of the paper, computed"),
     "propositions": ("drol.cli.paper.propositions", "compute the paper's propositions; draw them"),
 }

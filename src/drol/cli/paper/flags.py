@@ -1,16 +1,14 @@
 """Flags that commands of `drol paper` share: those of a plan, and those that name results."""
 
 import argparse
-import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from drol.cli.flags import Parser, whole_number
-from drol.experiments.results.collect import collect_results
-from drol.experiments.results.result import Results
-from drol.paper.reproduce.experiments import COLUMNS, EXPERIMENTS
-from drol.paper.reproduce.plan import ROOT, Plan, make_plan
-from drol.paper.scales import SCALES
+from drol.presets.scales import SCALES
+from drol.reproduction.experiments import COLUMNS, EXPERIMENTS
+from drol.reproduction.plan import ROOT, Plan, make_plan
+from drol.results.collect import collect_results
+from drol.results.result import Results
 
 
 def add_plan_flags(parser: Parser) -> None:
@@ -20,13 +18,17 @@ def add_plan_flags(parser: Parser) -> None:
         "--scale",
         choices=SCALES,
         default="paper",
-        help="paper: as published; small: what two cores carry; smoke: to see that it works (default: paper)",
+        help="paper: as published; short: fewer updates; medium: 3x256 networks; small: point mazes; smoke: a test "
+        "of a minute (default: paper)",
     )
     parser.add_argument("--tasks", default="*", metavar="GLOB", help="only tasks whose name matches, such as 'cube-*'")
     parser.add_argument("--methods", nargs="+", metavar="NAME", help=f"only these columns of {', '.join(COLUMNS)}")
     parser.add_argument("--seeds", type=whole_number, metavar="N", help="seeds of each task (default: of the scale)")
     parser.add_argument(
-        "--seeds-per-run", type=whole_number, metavar="N", help="seeds in one process (default: all; small, smoke: 1)"
+        "--seeds-per-run",
+        type=whole_number,
+        metavar="N",
+        help="seeds in one process (default: all at scale paper, else 1)",
     )
     parser.add_argument("--root", type=Path, default=ROOT, help=f"where the runs are kept (default: {ROOT})")
     parser.add_argument(
@@ -66,14 +68,6 @@ def add_result_flags(parser: Parser) -> None:
 
 
 def results_from(parsed: argparse.Namespace) -> Results:
-    """Return the results that a command line names, and say what was left out."""
+    """Return the results that a command line names."""
     folder = parsed.root / parsed.scale
-    return named_results(parsed.results or ([folder] if folder.is_dir() else []))
-
-
-def named_results(paths: Iterable[Path]) -> Results:
-    """Return the results of files and runs, and say what was left out."""
-    results = collect_results(paths)
-    for words in results.skipped:
-        print(f"drol: left out: {words}", file=sys.stderr)
-    return results
+    return collect_results(parsed.results or ([folder] if folder.is_dir() else []))

@@ -3,9 +3,11 @@
 from itertools import groupby
 
 from drol.cli.flags import Parser
-from drol.cli.paper.flags import add_plan_flags, named_results, plan_from
-from drol.paper.reproduce.cost import remaining_cost
-from drol.paper.reproduce.plan import Plan, command_lines
+from drol.cli.paper.flags import add_plan_flags, plan_from
+from drol.planning.command import run_commands
+from drol.reproduction.cost import remaining_cost
+from drol.reproduction.plan import Plan
+from drol.results.collect import collect_results
 
 EPILOG = """examples:
   drol paper plan table1                        all runs of the paper's tables
@@ -20,12 +22,13 @@ def run(arguments: list[str]) -> int:
     add_plan_flags(parser)
     parser.add_argument("--commands", action="store_true", help="print the commands of the unfinished runs instead")
     parsed = parser.parse(arguments)
-    results = named_results(parsed.results)
+    results = collect_results(parsed.results)
     plan = plan_from(parsed, results)
     if parsed.commands:
-        print("\n".join(line for each in plan.unfinished() for line in command_lines(each, plan.root)))
+        for each in plan.unfinished():
+            print(*run_commands(each.config, plan.root / each.name, each.missing_best_of(plan.root)), sep="\n")
         return 1 if results.skipped else 0
-    print_states(plan)
+    print_statuses(plan)
     for note in plan.notes:
         print(f"note: {note}")
     cost = remaining_cost(plan)
@@ -36,15 +39,15 @@ def run(arguments: list[str]) -> int:
     return 1 if results.skipped else 0
 
 
-def print_states(plan: Plan) -> None:
+def print_statuses(plan: Plan) -> None:
     """Print a line for each task and method: its seeds and how far they are."""
-    rows = [(each.task, each.label, each.seeds, state) for each, state in plan.states()]
+    rows = [(each.task, each.label, each.seeds, status) for each, status in plan.statuses()]
     width = max(len(task) for task, *_ in rows)
     for (task, label), group in groupby(sorted(rows, key=lambda row: row[:2]), key=lambda row: row[:2]):
         group = list(group)
-        done = sum(len(seeds) for *_, seeds, state in group if state.done)
+        done = sum(len(seeds) for *_, seeds, status in group if status.done)
         total = sum(len(seeds) for *_, seeds, _ in group)
-        others = sorted({str(state) for *_, state in group if not state.done and str(state) != "missing"})
+        others = sorted({str(status) for *_, status in group if not status.done and str(status) != "missing"})
         print(f"{task:{width}s}  {label:10s}  {done} of {total} seeds done{''.join(f', {each}' for each in others)}")
-    done = sum(state.done for *_, state in rows)
+    done = sum(status.done for *_, status in rows)
     print(f"{done} of {len(rows)} runs done, in {plan.root / plan.scale}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from drol.cli.flags import Parser
 from drol.cli.jax_cache import keep_compiled_programs
 from drol.errors import InputError
-from drol.experiments.documents import fill_document
+from drol.reproduction.documents import fill_document
 from drol.storage import write_whole
 
 EPILOG = """examples:
@@ -30,10 +30,10 @@ def run(arguments: list[str]) -> int:
     if parsed.out and parsed.out.exists() and not parsed.out.is_dir():
         raise InputError(f"--out is {parsed.out}, which is a file; name a folder")
     try:
-        from drol.experiments.report.style import save_figure
-        from drol.paper.argument.figures import FIGURES
-        from drol.paper.argument.numbers import all_numbers
-        from drol.paper.argument.tables import COMMAND, proposition_tables
+        from drol.reports.figure_style import save_figure
+        from drol.reproduction.propositions.numbers import all_numbers
+        from drol.reproduction.propositions.proposition_figures import FIGURES
+        from drol.reproduction.propositions.proposition_tables import COMMAND, proposition_tables
     except ModuleNotFoundError as error:
         raise InputError(f"the propositions need {error.name}; install it with: pip install 'drol[report]'") from error
     keep_compiled_programs()

@@ -3,9 +3,10 @@
 import sys
 
 from drol.cli.flags import Parser, add_executor_flags, executor_from
-from drol.cli.paper.flags import add_plan_flags, named_results, plan_from
-from drol.paper.reproduce.execute import execute_all
+from drol.cli.paper.flags import add_plan_flags, plan_from
 from drol.progress import Progress
+from drol.reproduction.execute_plan import execute_all
+from drol.results.collect import collect_results
 
 EPILOG = """examples:
   drol paper run table1 fig4 --scale small      on a laptop overnight; the same command again goes on
@@ -21,7 +22,7 @@ def run(arguments: list[str]) -> int:
     add_executor_flags(parser)
     parsed = parser.parse(arguments)
     executor, imports = executor_from(parsed)
-    results = named_results(parsed.results)
+    results = collect_results(parsed.results)
     with Progress("paper", "updates") as progress:
         plan, ended = execute_all(lambda: plan_from(parsed, results), executor, progress.show, imports)
     for each in ended:

@@ -5,9 +5,9 @@ from pathlib import Path
 from drol.cli.flags import Parser
 from drol.cli.paper.flags import add_result_flags, results_from
 from drol.errors import InputError
-from drol.experiments.documents import fill_document
-from drol.paper.reproduce.status import COMMAND, status_tables
-from drol.queue.jobs import read_timings
+from drol.jobs.job import read_timings
+from drol.reproduction.completion import COMMAND, status_tables
+from drol.reproduction.documents import fill_document
 
 EPILOG = """examples:
   drol paper status --scale small

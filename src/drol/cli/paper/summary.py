@@ -5,9 +5,9 @@ from pathlib import Path
 from drol.cli.flags import Parser
 from drol.cli.paper.flags import add_result_flags, results_from
 from drol.errors import InputError
-from drol.experiments.documents import fill_document
-from drol.paper.mechanism import read_mechanism
-from drol.paper.reproduce.summary import COMMAND, summary_tables
+from drol.reproduction.documents import fill_document
+from drol.reproduction.mechanism import read_mechanism
+from drol.reproduction.summary import COMMAND, summary_tables
 
 EPILOG = """examples:
   drol paper summary --scale small

@@ -5,9 +5,9 @@ from pathlib import Path
 from drol.cli.flags import Parser
 from drol.cli.paper.flags import add_result_flags, results_from
 from drol.errors import InputError
-from drol.paper.reproduce.render import STYLES, render
-from drol.paper.reproduce.scores import PROTOCOLS
-from drol.paper.reproduce.table import TABLES, make_table
+from drol.reproduction.render import STYLES, render
+from drol.reproduction.scores import PROTOCOLS
+from drol.reproduction.table import TABLES, make_table
 from drol.storage import write_whole
 
 EPILOG = """examples:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from drol.cli.flags import Parser
-from drol.experiments.results.merge import check_results
+from drol.results.merge import check_results
 
 
 def run(arguments: list[str]) -> int:

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from drol.cli.flags import Parser
-from drol.cli.results.export import report_skipped
-from drol.experiments.results.files import check_destination, write_results
-from drol.experiments.results.merge import merge_results
+from drol.results.merge import merge_results
+from drol.results.result_files import check_destination, write_results
 
 EPILOG = """examples:
   drol results merge laptop.csv cluster.parquet --out all.csv
@@ -27,4 +26,4 @@ def run(arguments: list[str]) -> int:
         path = parsed.out if number == 1 else parsed.out.with_stem(f"{parsed.out.stem}-{number}")
         write_results(part, path)
         print(f"wrote {len(part)} results to {path}")
-    return report_skipped(parts[0])
+    return 1 if parts[0].skipped else 0

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from drol.cli.flags import Parser
-from drol.sweeps.file import write_example
+from drol.sweeps.sweep_file import write_example
 
 
 def run(arguments: list[str]) -> int:

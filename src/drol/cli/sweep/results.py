@@ -3,11 +3,10 @@
 from pathlib import Path
 
 from drol.cli.flags import Parser
-from drol.cli.results.export import report_skipped
-from drol.experiments.compare.tables import text_of
-from drol.experiments.results.files import check_destination, write_results
-from drol.sweeps.file import read_sweep
+from drol.results.comparison_tables import text_of
+from drol.results.result_files import check_destination, write_results
 from drol.sweeps.status import best_table, sweep_results, sweep_status
+from drol.sweeps.sweep_file import read_sweep
 
 EPILOG = """examples:
   drol sweep results sweep.toml                      each choice with its mean and interval, the best ones first
@@ -27,4 +26,4 @@ def run(arguments: list[str]) -> int:
     results = sweep_results(sweep)
     write_results(results, parsed.out)
     print(f"wrote {len(results)} results to {parsed.out}")
-    return report_skipped(results)
+    return 1 if results.skipped else 0

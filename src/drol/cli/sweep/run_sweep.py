@@ -7,8 +7,8 @@ from pathlib import Path
 from drol.cli.flags import Parser, add_executor_flags, executor_from
 from drol.progress import Progress
 from drol.sweeps.execute import run_sweep, was_stopped
-from drol.sweeps.file import read_sweep
 from drol.sweeps.status import sweep_status, text_status
+from drol.sweeps.sweep_file import read_sweep
 from drol.tracking import PACKAGES
 
 EPILOG = """examples:

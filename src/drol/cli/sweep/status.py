@@ -5,8 +5,8 @@ from pathlib import Path
 
 from drol.cli.flags import Parser
 from drol.errors import InputError
-from drol.sweeps.file import read_sweep
 from drol.sweeps.status import sweep_status, text_status
+from drol.sweeps.sweep_file import read_sweep
 
 EPILOG = """examples:
   drol sweep status sweep.toml
@@ -23,7 +23,7 @@ def run(arguments: list[str]) -> int:
     status = sweep_status(read_sweep(parsed.file))
     print(text_status(status))
     if parsed.page:
-        from drol.sweeps.page import write_sweep_page  # here, because a status needs no matplotlib
+        from drol.reports.sweep_page import write_sweep_page  # here, because a status needs no matplotlib
 
         print(f"wrote {write_sweep_page(status, parsed.page)}")
     return 1 if status.those("failed") else 0

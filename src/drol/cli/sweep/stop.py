@@ -4,7 +4,7 @@ from pathlib import Path
 
 from drol.cli.flags import Parser
 from drol.sweeps.execute import stop_sweep
-from drol.sweeps.file import read_sweep
+from drol.sweeps.sweep_file import read_sweep
 
 
 def run(arguments: list[str]) -> int:

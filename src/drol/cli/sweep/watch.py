@@ -9,8 +9,8 @@ from rich.text import Text
 
 from drol.cli.flags import Parser, number
 from drol.errors import InputError
-from drol.sweeps.file import read_sweep
 from drol.sweeps.status import sweep_status, text_status
+from drol.sweeps.sweep_file import read_sweep
 
 
 def run(arguments: list[str]) -> int:

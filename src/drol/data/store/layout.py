@@ -1,8 +1,8 @@
 """Folders and names of imported datasets on disk.
 
-NAME/dataset.json             what the data is and how it was understood, with checksums
-NAME/train/*.npy              one file for each array of `ROW_ARRAYS`, as a `Dataset` has them
-NAME/validation/*.npy         the same for the episodes that are held out, if there are any
+NAME/dataset.json             the manifest: a description of the data and of its import, with checksums
+NAME/train/*.npy              one file for each array of `ROW_ARRAYS`, in the layout of `Dataset`
+NAME/validation/*.npy         the same for the held-out episodes, if there are any
 .NAME.partial, .NAME.old      a dataset that is being written or replaced
 """
 
@@ -21,7 +21,7 @@ SPLITS = ("train", "validation")
 
 
 def data_root() -> Path:
-    """Return the folder of all imported datasets: `$DROL_DATA`, or `datasets` in the present folder."""
+    """Return the folder of all imported datasets: `$DROL_DATA`, or `datasets` in the current folder."""
     return Path(os.environ.get("DROL_DATA") or "datasets")
 
 
@@ -40,7 +40,7 @@ def dataset_folder(name: str, root: Path | None = None) -> Path:
 
 
 def dataset_names(root: Path | None = None) -> list[str]:
-    """Return the names of all datasets of the root, with those that a kill left in the middle of being replaced."""
+    """Return the names of all datasets in the root, including datasets whose replacement was interrupted."""
     root = root or data_root()
     if not root.is_dir():
         return []
@@ -55,7 +55,7 @@ def array_path(folder: Path, split: str, name: str) -> Path:
 
 
 def open_plain(path: Path) -> BinaryIO:
-    """Open a file of a dataset; links, which may lead anywhere, and pipes, which may never end, are refused."""
+    """Open a regular file of a dataset; raise `InputError` for links and special files such as pipes."""
     if path.is_symlink() or path.parent.is_symlink():
         raise InputError(f"{path} cannot be used (it is a link); put the file itself there")
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):

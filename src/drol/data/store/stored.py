@@ -1,4 +1,4 @@
-"""Imported datasets on disk, for reading."""
+"""Read and verify imported datasets on disk."""
 
 import hashlib
 import os
@@ -11,15 +11,15 @@ import numpy as np
 
 from drol.data.actions import ActionBox
 from drol.data.dimensions import Dimensions
-from drol.data.files.npy import Header, read_header
-from drol.data.rows import ROW_ARRAYS, Arrays, Fingerprint, are_finished
+from drol.data.npy_header import Header, read_header
 from drol.data.store.layout import SPLITS, array_path, data_root, dataset_folder, dataset_names, open_plain
 from drol.data.store.manifest import read_manifest
+from drol.data.trajectory_rows import ROW_ARRAYS, Arrays, Fingerprint, are_finished
 from drol.errors import InputError, unknown_name
 from drol.storage import recover_folder
 
 HASH_BYTES = 1 << 22
-KINDS = {  # the type and the number of axes that each array may have
+KINDS = {  # the allowed types and numbers of axes of each array
     "observation": (("<f4", 2), ("|u1", 4)),
     "action": (("<f4", 2),),
     "reward": (("<f4", 1),),
@@ -37,14 +37,14 @@ class StoredDataset:
 
     @classmethod
     def open(cls, name: str, root: Path | None = None) -> Self:
-        """Open a dataset by its name; its manifest and the headers of its arrays are read and checked, no more."""
+        """Open a dataset by its name; read and check only its manifest and the headers of its arrays."""
         folder = dataset_folder(name, root)
         if not folder.is_dir():
             recover_folder(folder)
         if not folder.is_dir():
             known, where = dataset_names(root), root or data_root()
             if not known:
-                advice = f"the folder {where} holds none, so make one with `drol data import FILE --out NAME`"
+                advice = f"The folder {where} holds none, so make one with `drol data import FILE --out NAME`"
             else:
                 advice = f"The folder {where} holds {', '.join(known[:8])}{', ...' if len(known) > 8 else ''}"
             raise unknown_name("dataset", name, known, advice)
@@ -53,17 +53,25 @@ class StoredDataset:
         return stored
 
     @property
+    def control_rate(self) -> float | None:
+        """The median number of steps per second; None if the files had no times in seconds."""
+        sampling = self.manifest["sampling"]
+        if sampling is None or sampling["unit"] == "steps" or sampling["interval"] <= 0:
+            return None
+        return float(f"{1 / sampling['interval']:.6g}")
+
+    @property
     def box(self) -> ActionBox:
-        """The box, in the units of the data, that became [-1, 1]."""
+        """The action bounds in the units of the data, which are scaled to [-1, 1]."""
         return ActionBox(tuple(self.manifest["action_low"]), tuple(self.manifest["action_high"]))
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits that there are: train, and validation if episodes are held out."""
+        """The existing splits: train, and validation if episodes are held out."""
         return tuple(split for split in SPLITS if self.has(split))
 
     def has(self, split: str) -> bool:
-        """Return whether there is a split."""
+        """Return whether a split exists."""
         return self.manifest["splits"][split] is not None
 
     def check_alike(self) -> None:
@@ -79,13 +87,13 @@ class StoredDataset:
 
     @property
     def dimensions(self) -> dict[str, Dimensions | None]:
-        """What the numbers of "observation" and "action" are called; None where that is not known."""
+        """The names, units and frames of "observation" and "action"; None where unknown."""
         shapes = {name: self.headers("train")[name].shape for name in ("observation", "action")}
         found = self.manifest["dimensions"]
         return {name: Dimensions.from_dict(found[name], shape[1]) for name, shape in shapes.items()}
 
     def headers(self, split: str) -> dict[str, Header]:
-        """Return shape and type of each array of a split; they agree with the manifest and the sizes of the files."""
+        """Return the shape and type of each array of a split, checked against the manifest and the file sizes."""
         headers = {}
         for name in ROW_ARRAYS:
             path = array_path(self.folder, split, name)
@@ -104,7 +112,7 @@ class StoredDataset:
         return sum(header.nbytes for header in self.headers(split).values())
 
     def arrays(self, split: str) -> Arrays:
-        """Return the arrays of a split, mapped; shapes and ends are checked, other content is not (see `verify`)."""
+        """Map the arrays of a split into memory; check shapes and ends, but not other content (see `verify`)."""
         arrays = {}
         for name, header in self.headers(split).items():
             path = array_path(self.folder, split, name)
@@ -123,7 +131,7 @@ class StoredDataset:
 
         Args:
             split: One of `SPLITS`.
-            advance: Called with the number of bytes that were compared since the last call.
+            advance: Called with the number of bytes compared since the last call.
         """
         expected = self.manifest["splits"][split]
         self.headers(split)
@@ -137,7 +145,7 @@ class StoredDataset:
 
 
 def read_array_header(path: Path) -> Header:
-    """Return the header of an array; raise `InputError` unless its file is plain and whole."""
+    """Return the header of an array; raise `InputError` unless its file is regular and valid."""
     try:
         file = open_plain(path)
     except OSError as error:
@@ -150,7 +158,7 @@ def read_array_header(path: Path) -> Header:
 
 
 def read_checksums(folder: Path, split: str, advance: Callable[[int], None] | None = None) -> dict[str, Any]:
-    """Return the checksum of each array of a split and the fingerprint of all of them, read from their files."""
+    """Compute the checksum of each array of a split and the fingerprint of the split, from the files."""
     fingerprint, checksums = Fingerprint(), {}
     for name in ROW_ARRAYS:
         path, checksum = array_path(folder, split, name), hashlib.sha256()

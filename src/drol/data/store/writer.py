@@ -1,4 +1,4 @@
-"""Write a dataset to disk: a folder of plain .npy files that is whole or not there at all."""
+"""Write a dataset atomically to a folder of .npy files."""
 
 import contextlib
 import os
@@ -9,16 +9,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from drol.data.rows import ROW_ARRAYS, RowFinisher
 from drol.data.store.layout import MANIFEST, SPLITS, array_path, dataset_folder
 from drol.data.store.manifest import write_manifest
 from drol.data.store.stored import read_checksums
+from drol.data.trajectory_rows import ROW_ARRAYS, RowFinisher
 from drol.errors import InputError
 from drol.storage import exclusive, recover_folder, replace_folder, sync_folder, writing
 
 
 class ArrayWriter:
-    """A .npy file that grows by rows; its header is written again when the number of rows is known."""
+    """A .npy file to which rows are appended; its header is rewritten when the number of rows is known."""
 
     def __init__(self, path: Path, like: np.ndarray):
         self.dtype, self.row_shape, self.rows = like.dtype, like.shape[1:], 0
@@ -33,12 +33,12 @@ class ArrayWriter:
         return self.file.tell()
 
     def append(self, rows: np.ndarray) -> None:
-        """Write rows after the others."""
+        """Append rows."""
         self.file.write(np.ascontiguousarray(rows, self.dtype).data)
         self.rows += len(rows)
 
     def close(self) -> None:
-        """Write the number of rows and wait until the file is on the disk."""
+        """Write the number of rows to the header, sync the file to disk and close it."""
         size = self.write_header()
         assert size == self.header_size, "NumPy leaves room in a header for the number of rows"
         self.file.flush()
@@ -47,7 +47,7 @@ class ArrayWriter:
 
 
 class SplitWriter:
-    """The arrays of one split, finished as a `Dataset` holds them."""
+    """Writes the arrays of one split, finished as in a `Dataset`."""
 
     def __init__(self, folder: Path, split: str):
         self.folder, self.split = folder, split
@@ -69,7 +69,7 @@ class SplitWriter:
             writer.append(finished[name])
 
     def close(self) -> dict[str, Any] | None:
-        """Finish the files; return the entries of the manifest for them, or None if there are none."""
+        """Finish the files; return their entries of the manifest, or None if the split is empty."""
         if not self.writers:
             return None
         newest = self.finisher.close()
@@ -82,21 +82,21 @@ class SplitWriter:
         return {**counts, **read_checksums(self.folder, self.split)}
 
     def abandon(self) -> None:
-        """Close the files as they are."""
+        """Close the files without finishing them."""
         for writer in self.writers.values():
-            with contextlib.suppress(OSError):  # a full disk, which was said before
+            with contextlib.suppress(OSError):  # a full disk, reported before
                 writer.file.close()
 
 
 class DatasetWriter:
-    """Writes a dataset under another name and renames it when it is whole; whatever goes wrong, nothing is left.
+    """Writes a dataset to a temporary folder and renames it when it is complete; after an error, nothing is left.
 
     Args:
         name: The name of the dataset.
         root: The folder of all datasets (default: `$DROL_DATA` or `datasets`).
-        validation: The share of episodes to hold out.
-        seed: Chooses them.
-        replace: Whether a dataset of this name may be replaced.
+        validation: The fraction of episodes to hold out.
+        seed: The seed that chooses the held-out episodes.
+        replace: Whether to replace an existing dataset of this name.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class DatasetWriter:
         self.name, self.validation, self.seed, self.replace = name, validation, seed, replace
         self.folder = dataset_folder(name, root)
         self.partial = self.folder.with_name(f".{name}.partial")
-        self.every = round(1 / validation) if validation else 0  # one of so many episodes is held out
+        self.every = round(1 / validation) if validation else 0  # one of `every` episodes is held out
         self.episode = 0
         self.check_free()
 
@@ -133,7 +133,7 @@ class DatasetWriter:
             refusal = f"another process is writing the dataset {self.name}; wait for it"
             stack.enter_context(exclusive(self.partial, refusal))
             stack.callback(shutil.rmtree, self.partial, ignore_errors=True)
-            empty_folder(self.partial)  # of a process that was killed
+            empty_folder(self.partial)  # files of a killed process
             recover_folder(self.folder)
             self.check_free()
             self.splits = {split: SplitWriter(self.partial, split) for split in SPLITS}
@@ -148,7 +148,7 @@ class DatasetWriter:
     def append(self, rows: Mapping[str, np.ndarray]) -> None:
         """Write rows of trajectories laid end to end; an episode may come in several pieces.
 
-        Episodes are held out as `held_out` [rows] says, where rows have it, else as the seed chooses.
+        `held_out` [rows] determines the held-out episodes if it is given, otherwise the seed does.
         """
         if not rows:
             return
@@ -164,9 +164,10 @@ class DatasetWriter:
                 self.splits[split].append({name: rows[name][chosen] for name in ROW_ARRAYS})
 
     def is_held_out(self, episode: int) -> bool:
-        """Return whether an episode is the one of its group that is held out.
+        """Return whether an episode is held out.
 
-        The seed chooses one of every `every` episodes, never the first, so that something is left to train on.
+        The seed chooses one episode in each group of `every` episodes, never the first of a group, so that at least one
+        is left for training.
         """
         if not self.every:
             return False
@@ -174,10 +175,10 @@ class DatasetWriter:
         return number == 1 + np.random.default_rng((self.seed, group)).integers(self.every - 1)
 
     def publish(self, about: Mapping[str, Any]) -> Path:
-        """Make the dataset appear under its name; return its folder.
+        """Finish the dataset, move it to its final folder, and return this folder.
 
         Args:
-            about: The entries of the manifest that say what the data is and how it was understood.
+            about: The entries of the manifest that describe the data and how steps were interpreted.
         """
         with writing(self.folder):
             splits = {name: split.close() for name, split in self.splits.items()}
@@ -198,6 +199,6 @@ def empty_folder(folder: Path) -> None:
 
 
 def remove_if_empty(folder: Path) -> None:
-    """Remove a folder unless there is something in it."""
+    """Remove a folder if it is empty."""
     with contextlib.suppress(OSError):
         folder.rmdir()

@@ -1,14 +1,13 @@
-"""D4RL: the antmazes and hand tasks of the paper. No jax and no simulator until they are used."""
+"""The task source of D4RL: the antmazes and hand tasks of the paper. Jax and simulators are imported when used."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from drol.tasks.d4rl import names
-from drol.tasks.source import DatasetEntry, TaskSource, wrap_names
+from drol.tasks.source import CollectOptions, DatasetEntry, TaskSource, wrap_names
 
 if TYPE_CHECKING:
-    from drol.progress import Report
     from drol.tasks.base import Task
 
 HELP = f"""D4RL (.hdf5):
@@ -49,29 +48,18 @@ class D4RL(TaskSource):
         return next((sha256 for task, sha256 in names.SHA256.items() if names.file_name(task) == file_name), None)
 
     def check_file(self, path: Path) -> None:
-        from drol.tasks.d4rl.rows import read_rows
+        from drol.tasks.d4rl.hdf5_rows import read_rows
 
         read_rows(path)
 
     def collectable(self) -> tuple[str, ...]:
         return names.COLLECTABLE
 
-    def collect(
-        self,
-        name: str,
-        path: Path | None = None,
-        *,
-        episodes: int | None = None,
-        seed: int = 0,
-        processes: int | None = None,
-        experts: Sequence[Path] = (),
-        report: "Report | None" = None,
-        note: Callable[[str], None] | None = None,
-    ) -> dict[Path, int]:
+    def collect(self, name: str, path: Path | None = None, **options: Unpack[CollectOptions]) -> dict[Path, int]:
+        from drol.tasks.collected import default_path
         from drol.tasks.d4rl.collecting import collect
 
-        del note  # there is nothing to go on from
-        return collect(name, path or Path(f"{name}.hdf5"), experts, episodes, seed, processes, report)
+        return collect(name, path or default_path(name, ".hdf5", options.get("experts", ())), **options)
 
     def collecting_help(self) -> str:
         return HELP

@@ -1,7 +1,7 @@
-"""D4RL's hand tasks on gymnasium-robotics, whose models and observations are D4RL's.
+"""D4RL's hand tasks, built on gymnasium-robotics, which has the same models and observations.
 
-Its rewards are not: the reach term of door, hammer and relocate has the wrong sign (its issue 220), and the pen may
-drop without an end. So D4RL's rewards are computed here, from the positions in the simulation.
+Its rewards differ: the reach term of door, hammer and relocate has the wrong sign (its issue 220), and the episode does
+not end when the pen drops. So this module computes D4RL's rewards from the positions in the simulation.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-with contextlib.redirect_stderr(io.StringIO()):  # importing it prints a notice about those rewards
+with contextlib.redirect_stderr(io.StringIO()):  # its import prints a notice about these rewards
     from gymnasium_robotics.envs import adroit_hand
 
 SIMULATORS = {
@@ -20,11 +20,11 @@ SIMULATORS = {
     "hammer": adroit_hand.AdroitHandHammerEnv,
     "relocate": adroit_hand.AdroitHandRelocateEnv,
 }
-STEPS_OF_SUCCESS = {"pen": 20, "door": 25, "hammer": 25, "relocate": 25}  # at the goal; more than these are a success
+STEPS_OF_SUCCESS = {"pen": 20, "door": 25, "hammer": 25, "relocate": 25}  # at the goal; a success needs more
 
 
 class Adroit(gymnasium.Wrapper):
-    """A hand task; `success` is D4RL's: the goal was held for more than 20 (pen) or 25 steps."""
+    """A hand task; `success` is defined as in D4RL: more than 20 (pen) or 25 steps at the goal."""
 
     def __init__(self, hand_task: str):
         super().__init__(SIMULATORS[hand_task](reward_type="dense"))

@@ -1,4 +1,4 @@
-"""D4RL's antmaze on OGBench's ant, whose model is D4RL's: the same masses, joints, torques and time step."""
+"""D4RL's antmaze, built on OGBench's ant, which has the same masses, joints, torques and time step as D4RL's."""
 
 import tempfile
 import xml.etree.ElementTree as ElementTree
@@ -16,7 +16,7 @@ WALL_HEIGHT = 2.0
 
 
 class AntMaze(gymnasium.Wrapper):
-    """The ant starts near the origin; the goal lies up to 1.5 beyond the centre of its cell along both axes."""
+    """A maze whose ant starts near the origin; the goal is 0 to 1.5 beyond the centre of its cell on both axes."""
 
     def __init__(self, rows: Sequence[str], goal_cell: tuple[int, int]):
         super().__init__(make_ant(rows))
@@ -25,7 +25,7 @@ class AntMaze(gymnasium.Wrapper):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         observation, info = self.env.reset(seed=seed, options=options)
-        # The sum of two draws, as in D4RL: one for the cell, one for the goal.
+        # The sum of two random offsets, as in D4RL: one for the cell, one for the goal.
         self.goal = self.goal_cell + self.np_random.uniform(0, 1, 2) + self.np_random.uniform(0, 0.5, 2)
         return observation, info
 
@@ -36,7 +36,7 @@ class AntMaze(gymnasium.Wrapper):
 
 
 def make_ant(rows: Sequence[str]) -> AntEnv:
-    """Make the ant among the walls of a map; the model file that it is made from is removed."""
+    """Make the ant environment with the walls of a map; remove its temporary model file."""
     tree = ElementTree.parse(AntEnv.xml_file)
     world = tree.find(".//worldbody")
     assert world is not None

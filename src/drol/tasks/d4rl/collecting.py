@@ -1,29 +1,32 @@
-"""Make files like D4RL's with the policies that made D4RL's own, if their weights are at hand (see experts.py).
+"""Collect files like D4RL's with the policies that D4RL used, if the user has their weights (see experts.py).
 
-They are hand_dapg's experts for `<task>-expert`, and D4RL's ant for antmaze.
+The policies are hand_dapg's experts for `<task>-expert`, and D4RL's ant for antmaze.
 """
 
+import importlib.metadata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from drol.data.files.hdf5 import write_hdf5
+from drol.data.readers.hdf5 import write_hdf5
 from drol.errors import InputError
+from drol.tasks.collected import record_path, write_record
 from drol.tasks.d4rl.environments import GOAL_CELLS, GOAL_RADIUS, MAPS, UNIT, cell_centre, make_adroit, make_antmaze
+from drol.tasks.d4rl.hdf5_rows import RowRecorder, count_transitions
 from drol.tasks.d4rl.names import ANTMAZE_FILES, COLLECTABLE, SIZES
-from drol.tasks.d4rl.rows import RowRecorder, count_transitions
 from drol.tasks.experts import Expert, read_expert
 
 if TYPE_CHECKING:
     from drol.progress import Report
 
 Cell = tuple[int, int]
-EPISODES = {"antmaze": 1000, "hand": 5000}  # as many as D4RL's own files have trajectories
-ANT_ROWS = 1001  # of one trajectory of an ant
-ANT_NOISE = 0.2  # standard deviation on its actions
-PLAY_GOALS = {  # hand-picked cells that the ants of `play` head for
+PACKAGES = ("gymnasium", "mujoco", "numpy")  # packages whose versions may change the arrays
+EPISODES = {"antmaze": 1000, "hand": 5000}  # the numbers of trajectories in D4RL's files
+ANT_ROWS = 1001  # rows of one trajectory of an ant
+ANT_NOISE = 0.2  # standard deviation of the noise on its actions
+PLAY_GOALS = {  # hand-picked goal cells of the `play` datasets
     "medium": [(2, 6), (5, 1), (6, 5)],
     "large": [(1, 6), (3, 5), (3, 10), (5, 2), (7, 4), (7, 6), (7, 9)],
 }
@@ -32,14 +35,14 @@ PLAY_GOALS = {  # hand-picked cells that the ants of `play` head for
 def action_towards(
     walker: Expert, observation: np.ndarray, target: np.ndarray, generator: np.random.Generator
 ) -> np.ndarray:
-    """Return the action of an ant that shall go to a target, with the noise of D4RL's ants."""
+    """Return the action of an ant that should go to a target, with the noise of D4RL's ants."""
     heading = target - observation[:2]
     mean = walker.walking_action(observation, heading / (np.linalg.norm(heading) + 1e-6))
     return np.clip(mean + ANT_NOISE * generator.normal(size=mean.shape), -1, 1)
 
 
 class Guide:
-    """The way through a maze to a goal: the next cell of a shortest path, and the goal itself once it is next."""
+    """Guides an ant along a shortest path: to the next cell, and to the goal itself once its cell is next."""
 
     def __init__(self, lines: Sequence[str], goal: np.ndarray):
         self.cells = free_cells(lines)
@@ -48,7 +51,7 @@ class Guide:
         self.goal_cell = self.nearest_cell(goal)
         self.steps_left = {self.goal_cell: 0}
         frontier = [self.goal_cell]
-        for cell in frontier:  # grows meanwhile
+        for cell in frontier:  # the loop appends to the list
             for neighbour in neighbours(cell):
                 if neighbour in self.cells and neighbour not in self.steps_left:
                     self.steps_left[neighbour] = self.steps_left[cell] + 1
@@ -59,7 +62,7 @@ class Guide:
         return self.cells[int(np.argmin(np.sum((self.centres - position) ** 2, axis=-1)))]
 
     def target(self, position: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Return where to head from a position."""
+        """Return the point to go to from a position."""
         cell = self.nearest_cell(position)
         ahead = min(neighbours(cell), key=lambda each: self.steps_left.get(each, np.inf))
         if self.goal_cell in (cell, ahead):
@@ -81,7 +84,7 @@ def collect_hand(
 ) -> dict[str, np.ndarray]:
     """Play episodes and return the rows of `<hand_task>-expert-v1`.
 
-    Actions are drawn; there is a terminal where the pen drops and a timeout at the horizon.
+    Actions are sampled. A dropped pen is a terminal, and the horizon is a timeout.
     """
     environment = make_adroit(hand_task)
     rows = RowRecorder()
@@ -105,13 +108,13 @@ def collect_antmaze(
 ) -> dict[str, np.ndarray]:
     """Play episodes and return the rows of an antmaze task.
 
-    The ant heads for goals of the dataset's kind and is rewarded where it passes the task's own goal.
+    The ant goes to goals chosen by the type of the dataset. It is rewarded where it passes the goal of the task.
     """
     _, maze, kind, *_ = name.split("-")
     lines, cells = MAPS[maze], free_cells(MAPS[maze])
     environment = make_antmaze(maze).env
     environment.reset(seed=seed)
-    goal = environment.goal  # one draw of the task's goal, as D4RL relabelled its files
+    goal = environment.goal  # sampled once for the whole file, as in D4RL's relabelled files
     goals = {"play": PLAY_GOALS.get(maze), "diverse": cells}.get(kind) or [GOAL_CELLS[maze]]
     rows = RowRecorder()
     for number in range(episodes):
@@ -140,13 +143,13 @@ def collect_antmaze(
 def collect(
     name: str,
     path: Path,
-    experts: Sequence[Path],
+    experts: Sequence[Path] = (),
     episodes: int | None = None,
     seed: int = 0,
     processes: int | None = None,
     report: "Report | None" = None,
 ) -> dict[Path, int]:
-    """Write a file for a task with the policy of a folder; `TaskSource.collect` explains the arguments."""
+    """Collect a file for a task with the given expert; `TaskSource.collect` explains the arguments."""
     if name not in COLLECTABLE:
         raise InputError(f"cannot collect {name!r}; of D4RL's datasets these can be: {', '.join(COLLECTABLE)}")
     if processes not in (None, 1):
@@ -158,8 +161,9 @@ def collect(
             raise InputError(f"{setting} is {value}; it must be at least {least}")
     if path.suffix not in (".hdf5", ".h5"):
         raise InputError(f"the file to write is {path}; its name must end with .hdf5")
-    if path.exists():
-        raise InputError(f"{path} exists already; choose another --out, nothing was written")
+    for target in (path, record_path(path)):
+        if target.exists():
+            raise InputError(f"{target} exists already; choose another --out, nothing was written")
     expert = find_expert(name, experts)
     if report:
         report(0, episodes, "")
@@ -168,11 +172,16 @@ def collect(
     else:
         rows = collect_hand(kind, expert, episodes, seed, report)
     write_hdf5(path, rows)
-    return {path: count_transitions(rows["timeouts"])}
+    written = {path: count_transitions(rows["timeouts"])}
+    packages = (*PACKAGES, "ogbench" if name in ANTMAZE_FILES else "gymnasium-robotics")
+    versions = {package: importlib.metadata.version(package) for package in packages}
+    recipe = {"noise": ANT_NOISE, "rows": ANT_ROWS} if name in ANTMAZE_FILES else {}
+    write_record(name, written, recipe=recipe, episodes=episodes, seed=seed, experts=experts, versions=versions)
+    return written
 
 
 def find_expert(name: str, experts: Sequence[Path]) -> Expert:
-    """Read the one policy that was given, if it is made for the task."""
+    """Read the expert policy; raise `InputError` unless there is exactly one and it fits the task."""
     input, what = ("ogbench-direction", "a walking ant") if name in ANTMAZE_FILES else ("observation", "a trained hand")
     if len(experts) != 1:
         raise InputError(

@@ -1,4 +1,7 @@
-"""Make D4RL's environments on current MuJoCo. No jax here; the simulators are imported when one is made."""
+"""Make D4RL's environments on current MuJoCo.
+
+This module does not import jax. It imports a simulator when an environment is made.
+"""
 
 import functools
 from collections.abc import Callable
@@ -8,7 +11,7 @@ import numpy as np
 
 from drol.tasks.packages import missing_package
 
-# "#" is wall. The ant starts at cell (1, 1), the origin; cells are 4 wide, rows go along y.
+# "#" is a wall. The ant starts in cell (1, 1), the origin. Cells are 4 wide, and the row number increases along y.
 MAPS = {
     "umaze": ["#####", "#...#", "###.#", "#...#", "#####"],
     "medium": ["########", "#..##..#", "#..#...#", "##...###", "#..#...#", "#.#..#.#", "#...#..#", "########"],
@@ -43,7 +46,10 @@ def environment_maker(task: str) -> Callable[[], Any]:
 
 
 def make_antmaze(maze: str) -> Any:
-    """Make D4RL's antmaze: 1 and the end within 0.5 of a goal that is drawn anew for each episode, 0 before."""
+    """Make D4RL's antmaze.
+
+    The goal is sampled for each episode. Within 0.5 of it the reward is 1 and the episode ends; otherwise it is 0.
+    """
     try:
         from gymnasium.wrappers import TimeLimit
 

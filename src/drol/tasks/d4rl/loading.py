@@ -1,8 +1,9 @@
-"""D4RL tasks: files as the FQL family prepares them, environments on current MuJoCo, normalised scores."""
+"""Load D4RL tasks: data prepared as in the FQL family, environments on current MuJoCo, normalised scores."""
 
 import functools
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +11,9 @@ from drol.data.dataset import Dataset
 from drol.errors import InputError
 from drol.tasks.base import Episode, Maze, Task
 from drol.tasks.d4rl.environments import GOAL_CELLS, GOAL_RADIUS, MAPS, UNIT, environment_maker
-from drol.tasks.d4rl.rows import read_rows
+from drol.tasks.d4rl.hdf5_rows import read_rows
 
-REFERENCE_RETURNS = {  # of a random policy and of the expert: 0 and 100 on the normalised scale
+REFERENCE_RETURNS = {  # returns of a random policy and of the expert, which score 0 and 100
     "antmaze": (0.0, 1.0),
     "pen": (96.262799, 3076.8331017826877),
     "door": (-56.512833, 2880.5693087298737),
@@ -21,7 +22,7 @@ REFERENCE_RETURNS = {  # of a random policy and of the expert: 0 and 100 on the 
 }
 
 ANTMAZE_REWARD = -1.0  # added to antmaze's rewards
-ANTMAZE_MODULES = ("gymnasium", "mujoco", "ogbench", "drol.tasks.d4rl.antmaze")  # that making an environment imports
+ANTMAZE_MODULES = ("gymnasium", "mujoco", "ogbench", "drol.tasks.d4rl.antmaze")  # imported to make an environment
 ADROIT_MODULES = ("gymnasium", "mujoco", "drol.tasks.d4rl.adroit")
 
 
@@ -30,7 +31,7 @@ def load_d4rl_task(name: str, path: Path) -> Task:
     kind, variant, *_ = name.split("-")
     antmaze = kind == "antmaze"
     make = environment_maker(name)
-    environment = make()  # now, so that a missing package is found before the file is read and anything is trained
+    environment = make()  # now, so that a missing package raises an error before the file is read
     sizes = environment.observation_space.shape[0], environment.action_space.shape[0]
     environment.close()
     train = read_dataset(path, antmaze)
@@ -53,16 +54,17 @@ def load_d4rl_task(name: str, path: Path) -> Task:
 
 
 def read_dataset(path: Path, antmaze: bool) -> Dataset:
-    """Read the transitions of a D4RL file as the FQL family prepares them.
+    """Read the transitions of a D4RL file, prepared as in the FQL family.
 
-    The next observation of a row is the row after it; a row with a timeout, and the last of the file, are no
-    transition. Antmaze pays one less: -1 before the goal and 0 there. Its trajectories go on after the goal was
-    reached, where D4RL has put a terminal; a terminal of the hand ends the trajectory too.
+    The next observation of a row is the observation of the next row. Rows with a timeout, and the last row of the file,
+    are not transitions. Antmaze's rewards are reduced by 1: -1 before the goal and 0 at the goal. Its trajectories
+    continue after a terminal, which D4RL sets where the goal is reached. In the hand tasks, a terminal also ends the
+    trajectory.
     """
     rows = read_rows(path)
     last = rows["timeouts"].copy()
     last[-1] = True
-    arrays = {
+    arrays: dict[str, Any] = {
         "observation": rows["observations"],
         "action": np.clip(rows["actions"], -1, 1, out=rows["actions"]),
         "reward": rows["rewards"] + np.float32(ANTMAZE_REWARD if antmaze else 0),
@@ -71,17 +73,11 @@ def read_dataset(path: Path, antmaze: bool) -> Dataset:
     }
     if not antmaze:
         arrays = end_at_terminals(arrays)
-    return Dataset.take_over(
-        observation=arrays["observation"],
-        action=arrays["action"],
-        reward=arrays["reward"],
-        continues=arrays["continues"],
-        last=arrays["last"],
-    )
+    return Dataset.from_rows(**arrays, overwrite=True)
 
 
 def end_at_terminals(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Insert a last row after each transition where the task ended; it shows the observation of the row after it."""
+    """Insert a last row after each transition that ended the task; it copies the row that followed the transition."""
     ends = np.flatnonzero((arrays["continues"][:-1] == 0) & ~arrays["last"][:-1] & ~arrays["last"][1:])
     if not len(ends):
         return arrays
@@ -92,7 +88,7 @@ def end_at_terminals(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def normalised_score(random_return: float, expert_return: float, episodes: Sequence[Episode]) -> float:
-    """Return the mean of 100 (return - random) / (expert - random); an episode whose environment broke counts 0."""
+    """Return the mean of 100 (return - random) / (expert - random); an episode whose environment failed scores 0."""
     scores = [
         0.0 if episode.failure else 100 * (episode.total_reward - random_return) / (expert_return - random_return)
         for episode in episodes
@@ -101,7 +97,7 @@ def normalised_score(random_return: float, expert_return: float, episodes: Seque
 
 
 def maze_map(maze: str) -> Maze:
-    """Return the map of a maze; its goal is a disc around all goals, a square of 1.5 beyond the centre of a cell."""
+    """Return the map of a maze; its goal is a disc around the square of all goals, whose side is 1.5."""
     row, column = GOAL_CELLS[maze]
     return Maze(
         walls=np.asarray([[character == "#" for character in line] for line in MAPS[maze]]),

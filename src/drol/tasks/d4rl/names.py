@@ -1,4 +1,7 @@
-"""The 18 D4RL tasks of the paper, by their official names, and where their data are. No jax and no simulator here."""
+"""The names of the 18 D4RL tasks of the paper, and the locations of their data.
+
+This module imports neither jax nor a simulator.
+"""
 
 import os
 from pathlib import Path
@@ -7,7 +10,7 @@ from drol.errors import InputError, unknown_name
 from drol.tasks.source import DatasetEntry
 
 SERVER = "http://rail.eecs.berkeley.edu/datasets/offline_rl"
-ANTMAZE_FILES = {  # task: maze, whether starts and goals vary
+ANTMAZE_FILES = {  # the names contain the maze, and whether starts and goals vary
     "antmaze-umaze-v2": "u-maze_noisy_multistart_False_multigoal_False",
     "antmaze-umaze-diverse-v2": "u-maze_noisy_multistart_True_multigoal_True",
     "antmaze-medium-play-v2": "big-maze_noisy_multistart_True_multigoal_False",
@@ -16,13 +19,13 @@ ANTMAZE_FILES = {  # task: maze, whether starts and goals vary
     "antmaze-large-diverse-v2": "hardest-maze_noisy_multistart_True_multigoal_True",
 }
 SIZES = {"antmaze": (29, 8), "pen": (45, 24), "door": (39, 28), "hammer": (46, 26), "relocate": (39, 30)}
-HUMAN_ROWS = {"pen": 5_000, "door": 6_729, "hammer": 11_310, "relocate": 9_942}  # the other sets are large
+HUMAN_ROWS = {"pen": 5_000, "door": 6_729, "hammer": 11_310, "relocate": 9_942}  # the other datasets are larger
 ADROIT_TASKS = [f"{kind}-{data}-v1" for kind in HUMAN_ROWS for data in ("human", "cloned", "expert")]
 DATASET_URLS = {
     **{task: f"{SERVER}/ant_maze_v2/Ant_maze_{file}_sparse_fixed.hdf5" for task, file in ANTMAZE_FILES.items()},
     **{task: f"{SERVER}/hand_dapg_v1/{task}.hdf5" for task in ADROIT_TASKS},
 }
-# Sums of the published files, as TensorFlow Datasets records them; it has none of the relocate files.
+# Checksums of the published files, from TensorFlow Datasets, which has none for the relocate files.
 SHA256 = {
     "antmaze-umaze-v2": "5ef15257771c50ef4d23c7de001750e96c8bb5d9b6a5e4a821dcfb3065fbd130",
     "antmaze-umaze-diverse-v2": "c771dd63963cd7d9f55f24a6d809064f6b82250a6aeac4c9d13f9a1d06e8c932",
@@ -40,18 +43,18 @@ SHA256 = {
     "hammer-cloned-v1": "e48d75b159bdd72f51d3f01448d3eca4d38275714e11e995c14a36f6cf159db3",
     "hammer-expert-v1": "1c069a0f6e4852493023c77dc3b3a12d8d5ac2e3a034827fea3ab8a161e7185f",
 }
-# What the policies that made D4RL's files can make again; of the rest, people's demonstrations are the source.
+# Datasets that can be collected with D4RL's policies. The others are based on human demonstrations.
 COLLECTABLE = tuple(name for name in DATASET_URLS if name in ANTMAZE_FILES or "expert" in name)
 
 
 def check_name(task: str) -> None:
-    """Refuse a name that is not that of a task."""
+    """Raise an error unless a name is a D4RL task."""
     if task not in DATASET_URLS:
         raise unknown_name("task of D4RL", task, DATASET_URLS)
 
 
 def list_datasets() -> list[DatasetEntry]:
-    """Return an entry for every dataset; its transitions are the rows of the published file, to the thousand."""
+    """Return an entry for every dataset; `transitions` is the approximate number of rows of the published file."""
     entries = []
     for name in DATASET_URLS:
         kind = name.split("-")[0]
@@ -78,15 +81,17 @@ def file_name(name: str) -> str:
 
 
 def download_folder() -> Path:
-    """Return the folder where D4RL keeps its files."""
+    """Return D4RL's folder of downloaded files."""
     return Path(os.environ.get("D4RL_DATASET_DIR") or "~/.d4rl/datasets").expanduser()
 
 
 def find_dataset(name: str) -> Path:
-    """Return the file of a task; if it is not here, the error says how to get it."""
+    """Return the file of a task; if it is missing, raise `InputError` that explains how to get it."""
     path = download_folder() / file_name(name)
     if not path.is_file():
-        collect = f", make one with `drol data collect {name}`" if name in COLLECTABLE else ""
+        minutes = "15" if name in ANTMAZE_FILES else "6 to 22"  # measured on one core
+        collect = f"make one with `drol data collect {name} --expert FOLDER` (about {minutes} min on one core)"
+        collect = f", {collect}" if name in COLLECTABLE else ""
         raise InputError(
             f"the dataset {path.name} of {name} is not in {path.parent}; get it with "
             f"`drol data download {name}`{collect}, put it there, or name a file with --dataset"

@@ -1,16 +1,18 @@
-"""OGBench: single tasks in mazes and on tables, from states or images. No jax and no simulator until they are used."""
+"""The task source of OGBench: single tasks in mazes and on tables, from states or images.
 
-from collections.abc import Callable, Sequence
+Jax and simulators are imported when used.
+"""
+
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from drol.tasks.ogbench import names
 from drol.tasks.ogbench.collecting.recipes import COLLECTABLE, HELP
 from drol.tasks.packages import missing_package
-from drol.tasks.source import DatasetEntry, TaskSource
+from drol.tasks.source import CollectOptions, DatasetEntry, TaskSource
 
 if TYPE_CHECKING:
-    from drol.progress import Report
     from drol.tasks.base import Task
 
 
@@ -40,7 +42,7 @@ class OGBench(TaskSource):
         return names.download_folder()
 
     def file_addresses(self, file_name: str) -> list[str]:
-        """Return the address from which the installed ogbench package would fetch a file."""
+        """Return the URL from which the installed ogbench package downloads a file."""
         try:
             from ogbench.utils import DATASET_URL
         except ImportError as error:
@@ -48,31 +50,20 @@ class OGBench(TaskSource):
         return [f"{DATASET_URL}/{file_name}"]
 
     def check_file(self, path: Path) -> None:
-        from drol.data.files.npz import check_npz
+        from drol.data.readers.npz import check_npz
 
         check_npz(path, ("observations", "actions", "terminals"))
 
     def collectable(self) -> tuple[str, ...]:
         return COLLECTABLE
 
-    def collect(
-        self,
-        name: str,
-        path: Path | None = None,
-        *,
-        episodes: int | None = None,
-        seed: int = 0,
-        processes: int | None = None,
-        experts: Sequence[Path] = (),
-        report: "Report | None" = None,
-        note: Callable[[str], None] | None = None,
-    ) -> dict[Path, int]:
-        from drol.tasks.ogbench.collecting.collect import collect
+    def collect(self, name: str, path: Path | None = None, **options: Unpack[CollectOptions]) -> dict[Path, int]:
+        from drol.tasks.collected import default_path
+        from drol.tasks.ogbench.collecting.collect import collect, default_experts
+        from drol.tasks.ogbench.collecting.recipes import find_recipe
 
-        path = path or Path(f"{name}.npz")
-        return collect(
-            name, path, episodes=episodes, seed=seed, processes=processes, experts=experts, report=report, note=note
-        )
+        experts = options.get("experts", ())
+        return collect(name, path or default_path(name, ".npz", experts, default_experts(find_recipe(name))), **options)
 
     def collecting_help(self) -> str:
         return HELP

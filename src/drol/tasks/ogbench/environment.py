@@ -1,4 +1,4 @@
-"""Make OGBench's environments. Nothing here imports jax, so the processes that step them start quickly."""
+"""Make OGBench's environments. This module does not import jax, so that environment processes start quickly."""
 
 import importlib
 import os
@@ -11,15 +11,15 @@ from drol.errors import InputError
 from drol.tasks.frames import stack_frames
 from drol.tasks.packages import missing_package
 
-MODULES = ("gymnasium", "mujoco", "ogbench")  # that making an environment imports
-SUCCESS_TIMINGS = {"before": {}, "after": {"success_timing": "post"}}  # -> what OGBench is told; single tasks are "pre"
+MODULES = ("gymnasium", "mujoco", "ogbench")  # imported to make an environment
+SUCCESS_TIMINGS = {"before": {}, "after": {"success_timing": "post"}}  # for OGBench; single tasks default to "pre"
 
 
 def make_ogbench(environment_name: str, frame_stack: int = 1, success_timing: str = "before") -> Any:
-    """Make the environment of an OGBench id; each observation is made of its last `frame_stack` frames.
+    """Make the environment of an OGBench id; each observation stacks the last `frame_stack` frames.
 
-    Reward, success and end of a step are judged before it, as in the data and as OGBench does since 1.2, or after it,
-    as it did until then.
+    With the timing "before", the reward, success and end of a step depend on the state before it, as in the data and in
+    OGBench since 1.2. With "after", they depend on the state after it, as in older versions.
     """
     try:
         import gymnasium
@@ -29,13 +29,13 @@ def make_ogbench(environment_name: str, frame_stack: int = 1, success_timing: st
     if environment_name.startswith("visual-"):
         draw_without_screen()
     previous = tempfile.tempdir
-    # A maze writes a model file that nobody needs afterwards; gymnasium and glfw warn of its boxes and of screens.
+    # A maze writes a temporary model file. Warnings of gymnasium about spaces and of glfw about screens are suppressed.
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tempfile.tempdir = folder
         try:
             environment = gymnasium.make(environment_name, disable_env_checker=True, **SUCCESS_TIMINGS[success_timing])
-            # A table makes its space anew, with a warning, whenever it is asked; a wrapper keeps what it is given.
+            # A table rebuilds its action space, with a warning, at every access. Setting it on the wrapper caches it.
             environment.action_space = environment.action_space
         finally:
             tempfile.tempdir = previous
@@ -43,7 +43,7 @@ def make_ogbench(environment_name: str, frame_stack: int = 1, success_timing: st
 
 
 def draw_without_screen() -> None:
-    """Let MuJoCo draw on a machine that has no screen; it reads MUJOCO_GL at its import, which may be over."""
+    """Make MuJoCo render without a screen; reload its modules, since it reads MUJOCO_GL when it is imported."""
     if sys.platform != "linux" or "DISPLAY" in os.environ or "MUJOCO_GL" in os.environ:
         return
     os.environ["MUJOCO_GL"] = "egl"

@@ -1,6 +1,6 @@
-"""Load an OGBench file for the goal of a task: the transitions, rewards and ends are those of OGBench's own loader.
+"""Load an OGBench file for the goal of a task, with the transitions, rewards and ends of OGBench's own loader.
 
-The end of a trajectory is not the end of the task: there the next state still counts, only success ends it.
+Only success ends the task. At the end of a trajectory the task is not over, and the next state is bootstrapped.
 """
 
 import functools
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drol.data.dataset import Dataset
-from drol.data.files.npz import read_npz
 from drol.data.images import CROP_PROBABILITY, FRAME_STACK
+from drol.data.readers.npz import read_npz
 from drol.errors import InputError
 from drol.tasks.base import Maze, Task, success_rate
 from drol.tasks.ogbench.environment import MODULES, SUCCESS_TIMINGS, make_ogbench
@@ -22,7 +22,7 @@ from drol.tasks.ogbench.rewards import Goal, read_goal, rewards
 
 
 class TaskFacts(NamedTuple):
-    """What the environment of a task says about its data."""
+    """Facts about a task's data that are read from its environment."""
 
     goal: Goal
     shapes: dict[str, tuple[int, ...]]  # of one row of each array
@@ -30,7 +30,7 @@ class TaskFacts(NamedTuple):
 
 
 def load_single_task(name: TaskName, path: Path) -> Task:
-    """Load a task with the data of a file, and of the validation file beside it if there is one."""
+    """Load a task from a file, and from the validation file in the same folder if it exists."""
     facts = read_task_facts(name)
     validation_path = path.with_name(f"{path.stem}-val.npz")
     return Task(
@@ -57,11 +57,11 @@ def environment_maker(name: TaskName, success_timing: str = "before") -> Callabl
 
 
 def read_task_facts(name: TaskName) -> TaskFacts:
-    """Read what the environment of a task says about its data; that of images need not be drawn for it."""
+    """Read the goal, shapes and maze of a task from its environment; a visual task needs no rendering for this."""
     environment = make_ogbench(name.environment_id(visual=False))
     has_maze = "maze" in name.environment and not name.visual
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # gymnasium warns of boxes that tables make at a reset and when they are asked
+        warnings.simplefilter("ignore")  # gymnasium warns about the spaces of tables
         environment.reset(seed=0)
         shapes = stored_shapes(environment, name.visual)
     facts = TaskFacts(read_goal(environment), shapes, read_maze(environment) if has_maze else None)
@@ -83,7 +83,7 @@ def stored_shapes(environment: Any, visual: bool) -> dict[str, tuple[int, ...]]:
 
 
 def read_maze(environment: Any) -> Maze:
-    """Read the map, start and goal of a single-task maze that has been reset."""
+    """Read the map, start and goal of a single-task maze after a reset."""
     inner = environment.unwrapped
     info = inner.cur_task_info
     return Maze(
@@ -97,7 +97,10 @@ def read_maze(environment: Any) -> Maze:
 
 
 def read_dataset(path: Path, goal: Goal, shapes: dict[str, tuple[int, ...]]) -> Dataset:
-    """Read the trajectories of a file, rewarded for a goal; only satisfied sub-goals are kept of simulator states."""
+    """Read the trajectories of a file with the rewards of a goal.
+
+    Simulator states are reduced to their numbers of satisfied sub-goals while they are read.
+    """
     is_image = len(shapes["observations"]) > 1
 
     def change(name: str, rows: np.ndarray) -> np.ndarray:
@@ -113,7 +116,7 @@ def read_dataset(path: Path, goal: Goal, shapes: dict[str, tuple[int, ...]]) -> 
     arrays = read_npz(path, required, transforms={name: functools.partial(change, name) for name in required})
     reward, continues = rewards(goal, [arrays.pop(name) for name in goal.arrays])
     try:
-        return Dataset.take_over(
+        return Dataset.from_rows(
             observation=arrays["observations"],
             action=arrays["actions"],
             reward=reward,
@@ -121,6 +124,7 @@ def read_dataset(path: Path, goal: Goal, shapes: dict[str, tuple[int, ...]]) -> 
             last=arrays["terminals"],
             frame_stack=FRAME_STACK if is_image else 1,
             crop_probability=CROP_PROBABILITY if is_image else 0.0,
+            overwrite=True,
         )
     except InputError as error:
         raise InputError(f"dataset file {path}: {error}") from error

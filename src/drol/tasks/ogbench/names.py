@@ -1,6 +1,6 @@
-"""OGBench's single tasks by their official names: which there are, and where their data are.
+"""The names of OGBench's single tasks, and the locations of their data.
 
-Nothing here imports jax or the simulator, so that names are listed at once.
+This module imports neither jax nor the simulator, so that listing names is fast.
 """
 
 import functools
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drol.errors import InputError, unknown_name
-from drol.tasks.ogbench.collecting.recipes import COLLECTABLE
+from drol.tasks.ogbench.collecting.recipes import COLLECTABLE, RECIPES, estimate_seconds
 from drol.tasks.source import DatasetEntry
 
 EMBEDDED = Path(__file__).parents[1] / "embedded"  # datasets shipped with the package
-DOWNLOADS = Path("~/.ogbench/data")  # where the ogbench package keeps its files
-EMBEDDED_TRANSITIONS = {"pointmaze-medium-navigate-v0": 100_000}  # fewer than OGBench's file of that name has
+DOWNLOADS = Path("~/.ogbench/data")  # the folder of the ogbench package
+EMBEDDED_TRANSITIONS = {"pointmaze-medium-navigate-v0": 100_000}  # fewer than in OGBench's file of this name
 IMAGE = (64, 64, 3)
 
 
@@ -24,11 +24,11 @@ class EnvironmentRow:
 
     observation: int
     action: int
-    millions: dict[str, int]  # kind of data -> millions of transitions; 0: OGBench publishes no file
-    visual: bool = True  # whether there is a version with images
+    millions: dict[str, int]  # type of data -> millions of transitions; 0: OGBench publishes no file
+    visual: bool = True  # whether a version with images exists
 
 
-# OGBench also registers humanoidmaze-teleport, for which it has no data and whose model does not compile.
+# OGBench also registers humanoidmaze-teleport, but it has no data and its model does not compile.
 NAVIGATE, EXPLORE = {"navigate": 1, "stitch": 1}, {"navigate": 1, "stitch": 1, "explore": 5}
 ENVIRONMENTS = {
     "pointmaze-medium": EnvironmentRow(2, 2, NAVIGATE, visual=False),
@@ -76,7 +76,7 @@ class TaskName:
         return f"{'visual-' * self.visual}{self.environment}-{self.data}-singletask{self.task}-v0"
 
     def environment_id(self, visual: bool) -> str:
-        """Return the name by which gymnasium knows it; the version with images has the goals of that without."""
+        """Return the gymnasium id; the versions with and without images have the same goals."""
         return f"{'visual-' * visual}{self.environment}-singletask{self.task}-v0"
 
 
@@ -101,7 +101,7 @@ def find_name(task: str) -> TaskName:
 
 
 def list_datasets() -> list[DatasetEntry]:
-    """Return an entry for every dataset: whether it is here and how to get it."""
+    """Return an entry for every dataset."""
     found: dict[str, list[TaskName]] = {}
     for parts in all_names().values():
         found.setdefault(parts.dataset, []).append(parts)
@@ -133,7 +133,7 @@ def describe_dataset(dataset: str, tasks: list[TaskName]) -> DatasetEntry:
 
 
 def row_bytes(observation: tuple[int, ...], action: int) -> int:
-    """Return what a loaded transition takes: images are bytes, the rest is float32, 13 bytes are reward and ends."""
+    """Return the bytes of a loaded transition: uint8 images or float32 vectors, and 13 bytes for reward and ends."""
     return math.prod(observation) * (1 if len(observation) > 1 else 4) + 4 * action + 13
 
 
@@ -146,14 +146,26 @@ def download_folder() -> Path:
 
 
 def find_dataset(name: TaskName) -> Path:
-    """Return the training file of a task; if it is not here, the error says how to get it."""
+    """Return the training file of a task; if it is missing, raise `InputError` that explains how to get it."""
     for folder in (EMBEDDED, download_folder()):
         path = folder / file_names(name.dataset)[0]
         if path.is_file():
             return path
     ways = ["name a file with --dataset"]
     if name.dataset in COLLECTABLE:
-        ways.insert(0, f"make one with `drol data collect {name.dataset}`")
+        ways.insert(0, f"make one with {describe_collection(name.dataset)}")
     if ENVIRONMENTS[name.environment].millions[name.data]:
         ways.insert(0, f"fetch it with `drol data download {name.dataset}`")
     raise InputError(f"the dataset {path} is not there; {', or '.join(ways)}")
+
+
+def describe_collection(dataset: str) -> str:
+    """Return the command that collects a dataset, with its time on one core if it was measured."""
+    from drol.progress import duration  # here, so that listing names is fast
+    from drol.tasks.ogbench.collecting.collect import default_experts
+
+    recipe = RECIPES[dataset]
+    expert = " --expert FOLDER" if recipe.needs_expert and not default_experts(recipe) else ""
+    seconds = estimate_seconds(dataset)
+    time = f" (about {duration(round(seconds, -1))} on one core)" if seconds else ""
+    return f"`drol data collect {dataset}{expert}`{time}"

@@ -1,9 +1,10 @@
-"""Rewards of OGBench's single tasks, computed from the simulator states that its files store.
+"""Compute the rewards of OGBench's single tasks from the simulator states in its files.
 
-A task has sub-goals; with n of them and k satisfied in the current state s_t (not in the state after the action, as
-in the environments since OGBench 1.2: their success timing is "pre")
+A task has n sub-goals, of which k are satisfied in the current state s_t:
 
     r = k - n,    the task ends where k = n.
+
+The state before the action is used, as in the environments since OGBench 1.2 (success timing "pre").
 """
 
 from dataclasses import dataclass
@@ -19,23 +20,23 @@ TOLERANCE = 0.04  # metres, for cubes, drawer and window
 
 @dataclass(frozen=True)
 class PlaceGoal:
-    """One sub-goal: something within a radius of a point of the plane."""
+    """One sub-goal: the agent or the ball is within a radius of a point in the plane."""
 
-    column: int  # of its x in qpos; y follows
+    column: int  # index of its x in qpos; y follows
     place: np.ndarray  # [2]
     radius: float
     subgoals: int = 1
     arrays: tuple[str, ...] = ("qpos",)
 
     def satisfied(self, _name: str, rows: np.ndarray) -> np.ndarray:
-        """Return how many sub-goals each row of an array satisfies."""
+        """Return the number of sub-goals that each row of an array satisfies."""
         distance = np.linalg.norm(rows[:, self.column : self.column + 2] - self.place, axis=-1)
         return (distance <= self.radius).astype(np.uint8)
 
 
 @dataclass(frozen=True)
 class ObjectGoal:
-    """Cubes at places, buttons in states, slides (drawer and window) at positions; any of them may be absent."""
+    """Target positions of cubes, states of buttons and positions of slides (drawer and window); each is optional."""
 
     cubes: np.ndarray  # [cubes, 3]
     buttons: np.ndarray | None  # [buttons]
@@ -51,7 +52,7 @@ class ObjectGoal:
         return positions if self.buttons is None else (*positions, "button_states")
 
     def satisfied(self, name: str, rows: np.ndarray) -> np.ndarray:
-        """Return how many sub-goals each row of an array satisfies."""
+        """Return the number of sub-goals that each row of an array satisfies."""
         if name == "button_states":
             return (rows == self.buttons).sum(axis=-1, dtype=np.uint8)
         count = np.zeros(len(rows), np.uint8)
@@ -67,7 +68,7 @@ Goal = PlaceGoal | ObjectGoal
 
 
 def read_goal(environment: Any) -> Goal:
-    """Read the goal of a single-task environment that has been reset."""
+    """Read the goal of a single-task environment after a reset."""
     inner = environment.unwrapped
     if hasattr(inner, "maze_map"):
         has_ball = hasattr(inner, "get_agent_ball_xy")
@@ -82,6 +83,6 @@ def read_goal(environment: Any) -> Goal:
 
 
 def rewards(goal: Goal, satisfied: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return reward and whether the task goes on, from the sub-goals that each array satisfies; a byte each."""
+    """Return the reward and the not-terminal mask, one byte each, from the satisfied sub-goals of each array."""
     reward = np.sum(satisfied, axis=0, dtype=np.int8) - np.full((), goal.subgoals, np.int8)
     return np.asarray(reward), np.asarray(reward < 0)

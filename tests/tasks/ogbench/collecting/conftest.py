@@ -1,7 +1,7 @@
 import pytest
 
 from drol.tasks.ogbench.collecting import collect as collecting
-from drol.tasks.ogbench.collecting.worker import Collector
+from drol.tasks.ogbench.collecting.collecting_process import Collector
 
 
 class TeamOfOne:

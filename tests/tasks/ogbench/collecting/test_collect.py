@@ -6,13 +6,18 @@ import subprocess
 import sys
 import time
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from random_experts import random_expert
 
 from drol.errors import InputError
+from drol.tasks import collected, load_task
+from drol.tasks.collected import default_path, read_record
 from drol.tasks.experts import save_expert
+from drol.tasks.ogbench import SOURCE
+from drol.tasks.ogbench.collecting import collect as collecting
 from drol.tasks.ogbench.collecting.collect import check_experts, collect
 from drol.tasks.ogbench.collecting.recipes import COLLECTABLE, RECIPES
 from drol.tasks.ogbench.collecting.team import Team
@@ -80,7 +85,7 @@ def test_collecting_writes_the_shipped_trajectories_and_reports_each(tmp_path, c
     written = collect_here(NAME, path, episodes=1, report=reports)
     assert written == {path: 1000, path.with_name("mine-val.npz"): 1000}
     assert reports.calls == [(0, 2, ""), (1, 2, "1,000 transitions"), (2, 2, "2,000 transitions")]
-    assert sorted(each.name for each in path.parent.iterdir()) == ["mine-val.npz", "mine.npz"]
+    assert sorted(each.name for each in path.parent.iterdir()) == ["mine-val.npz", "mine.json", "mine.npz"]
     embedded = read(EMBEDDED / f"{NAME}.npz")
     for number, each in enumerate(written):
         arrays = read(each)
@@ -95,17 +100,17 @@ def test_the_arrays_do_not_depend_on_the_processes(mine, reference):
     assert both(mine) == reference
 
 
-def test_an_interrupted_collection_goes_on_where_it_was(mine, tmp_path, reference, collect_here):
+def test_an_interrupted_collection_goes_on_where_it_was(mine, tmp_path, reference, collect_here, caplog):
     message = interrupt_after(2, collect, mine, processes=2)
     assert message.endswith(f" of 5 trajectories are in {tmp_path / 'mine.parts'}, the same command goes on")
     assert int(message.split()[0]) >= 2
     assert multiprocessing.active_children() == []
     assert [each.name for each in tmp_path.iterdir()] == ["mine.parts"]
-    reports, notes = Reports(), []
-    collect_here(NAME, mine, episodes=4, rows=60, report=reports, note=notes.append)
+    reports = Reports()
+    collect_here(NAME, mine, episodes=4, rows=60, report=reports)
     before = reports.calls[0][0]
     assert before >= 2
-    assert notes == [f"going on after {before} of 5 trajectories"]
+    assert caplog.messages == [f"going on after {before} of 5 trajectories"]
     assert reports.calls[-1] == (5, 5, f"{59 * (5 - before)} transitions")
     assert both(mine) == reference
     assert not unfinished_folder(mine).exists()
@@ -117,13 +122,12 @@ def test_more_episodes_may_be_asked_for_after_an_interruption(mine, reference, c
     assert both(mine) == reference
 
 
-def test_a_damaged_trajectory_is_collected_again(mine, reference, collect_here):
+def test_a_damaged_trajectory_is_collected_again(mine, reference, collect_here, caplog):
     interrupt_after(3, collect_here, mine)
     part = unfinished_folder(mine) / "000000.npz"
     part.write_bytes(part.read_bytes()[:-100])
-    notes = []
-    collect_here(NAME, mine, episodes=4, rows=60, note=notes.append)
-    assert notes == ["000000.npz is damaged and is collected again", "going on after 2 of 5 trajectories"]
+    collect_here(NAME, mine, episodes=4, rows=60)
+    assert caplog.messages == ["000000.npz is damaged and is collected again", "going on after 2 of 5 trajectories"]
     assert both(mine) == reference
 
 
@@ -165,7 +169,7 @@ def test_a_killed_command_loses_only_what_was_in_flight_and_leaves_no_process(mi
     collect_here(NAME, mine, episodes=4, rows=60, report=reports)
     assert reports.calls[0][0] >= done
     assert both(mine) == reference
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["mine-val.npz", "mine.npz"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["mine-val.npz", "mine.json", "mine.npz"]
 
 
 def is_running(process: int) -> bool:
@@ -194,9 +198,57 @@ def test_ants_are_collected_with_an_expert_of_a_file(tmp_path):
     arrays = read(path)
     assert arrays["observations"].shape == (20, 29)
     assert arrays["actions"].shape == (20, 8)
+    record = read_record(path)
+    assert record["experts"] == [{"name": "walker", "sha256": random_expert().digest()}]
+    assert record["recipe"] | {"rows": 20, "noise": 0.2, "body": "ant"} == record["recipe"]
+    assert record["versions"].keys() >= {"ogbench", "mujoco"}
+    options = "--episodes 1 --seed 0 --expert walker --out ant.npz"
+    assert record["command"] == f"drol data collect antmaze-medium-navigate-v0 {options}"
 
 
-@pytest.mark.parametrize("existing", ["mine.npz", "mine-val.npz"])
+def test_data_of_another_expert_has_another_name_and_loads(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(collecting, "find_recipe", lambda name: dataclasses.replace(RECIPES[name], rows=20))
+    save_expert(random_expert(), tmp_path / "walker")
+    name = "antmaze-medium-navigate-v0"
+    written = SOURCE.collect(name, episodes=1, processes=1, experts=[Path("walker")])
+    assert [str(path) for path in written] == [f"{name}-walker.npz", f"{name}-walker-val.npz"]
+    task = load_task("antmaze-medium-navigate-singletask-task1-v0", f"{name}-walker.npz")
+    assert (task.train.size, task.validation.size) == (19, 19)
+
+
+def test_the_expert_of_the_package_is_the_default_and_keeps_the_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(collecting, "find_recipe", lambda name: dataclasses.replace(RECIPES[name], rows=3))
+    monkeypatch.setattr(collected, "EMBEDDED_EXPERTS", tmp_path / "embedded")
+    save_expert(random_expert(), tmp_path / "embedded" / collecting.ANT_EXPERT)
+    save_expert(random_expert(), tmp_path / "copy")
+    name = "antmaze-medium-stitch-v0"
+    assert Path(f"{name}.npz") in SOURCE.collect(name, episodes=1, processes=1)
+    assert read_record(Path(f"{name}.npz"))["experts"] == [{"name": "ant-expert", "sha256": random_expert().digest()}]
+    assert read_record(Path(f"{name}.npz"))["command"] == f"drol data collect {name} --episodes 1 --seed 0"
+    usual = [tmp_path / "embedded" / collecting.ANT_EXPERT]
+    assert default_path(name, ".npz", [tmp_path / "copy"], usual) == Path(f"{name}.npz")  # the same weights
+    assert default_path(name, ".npz", [tmp_path / "copy"]) == Path(f"{name}-copy.npz")
+
+
+def test_a_collection_that_was_killed_before_its_record_is_finished_by_the_same_command(
+    mine, monkeypatch, collect_here
+):
+    def fail(*_, **__):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(collecting, "write_record", fail)
+        with pytest.raises(MemoryError):
+            collect_here(NAME, mine, episodes=1, rows=10)
+    assert read_record(mine) is None
+    collect_here(NAME, mine, episodes=1, rows=10)
+    assert read_record(mine)["files"].keys() == {"mine.npz", "mine-val.npz"}
+    assert not unfinished_folder(mine).exists()
+
+
+@pytest.mark.parametrize("existing", ["mine.npz", "mine-val.npz", "mine.json"])
 def test_an_existing_file_is_refused_and_left_alone(tmp_path, existing):
     (tmp_path / existing).write_text("mine")
     with pytest.raises(InputError) as caught:
@@ -215,7 +267,7 @@ def test_an_existing_file_is_refused_and_left_alone(tmp_path, existing):
         (NAME, {"processes": 0}, "processes is 0; it must be at least 1"),
         (NAME, {"rows": 1}, "rows is 1; it must be at least 2"),
         (NAME, {"path": "mine.hdf5"}, "the file to write is"),
-        ("antmaze-large-navigate-v0", {}, "antmaze-large-navigate-v0 needs a policy that can walk: --expert FOLDER"),
+        ("humanoidmaze-large-navigate-v0", {}, "humanoidmaze-large-navigate-v0 needs a policy that can walk: --expert"),
     ],
 )
 def test_what_cannot_be_collected_is_refused_before_anything_is_written(tmp_path, name, settings, message):
@@ -268,6 +320,6 @@ def test_every_dataset_that_can_be_collected_has_a_task():
 
 def test_the_processes_import_no_jax():
     folder = "drol.tasks.ogbench.collecting"
-    modules = [f"{folder}.{name}" for name in ("worker", "mazes", "soccer", "manipulation", "collect")]
+    modules = [f"{folder}.{name}" for name in ("collecting_process", "mazes", "soccer", "manipulation", "collect")]
     code = f"import sys, {', '.join(modules)}, drol.cli.data.collect; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

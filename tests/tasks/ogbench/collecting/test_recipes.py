@@ -2,7 +2,7 @@ import gymnasium
 import pytest
 
 from drol.errors import InputError
-from drol.tasks.ogbench.collecting.recipes import COLLECTABLE, HELP, RECIPES, find_recipe
+from drol.tasks.ogbench.collecting.recipes import COLLECTABLE, HELP, RECIPES, estimate_seconds, find_recipe
 
 
 def test_every_environment_is_one_of_ogbench():
@@ -58,3 +58,22 @@ def test_an_unknown_name_is_answered_with_the_nearest():
 def test_the_help_names_all_of_them():
     for name in COLLECTABLE:
         assert f"{name} " in HELP or f"{name}\n" in HELP
+
+
+@pytest.mark.parametrize(
+    ("name", "minutes"),
+    [
+        ("pointmaze-medium-navigate-v0", 2.6),
+        ("antmaze-large-navigate-v0", 16.5),
+        ("antmaze-giant-navigate-v0", 20.9),
+        ("cube-single-play-v0", 80.7),
+        ("cube-double-noisy-v0", 58.7),
+        ("cube-triple-play-v0", 242.2),
+        ("puzzle-4x4-play-v0", 84.4),
+        ("humanoidmaze-large-navigate-v0", None),
+        ("visual-scene-play-v0", None),
+    ],
+)
+def test_the_time_is_that_of_all_steps_with_those_for_validation(name, minutes):
+    seconds = estimate_seconds(name)
+    assert minutes == (seconds and pytest.approx(seconds / 60, abs=0.1))

@@ -102,7 +102,7 @@ def test_a_folder_of_another_collection_is_refused(parts):
 
 def test_a_damaged_claim_is_refused(parts):
     (parts.folder / "collection.json").write_text("{")
-    with pytest.raises(InputError, match="is damaged; delete the folder"):
+    with pytest.raises(InputError, match=r"not JSON .*; delete the folder"):
         parts.claim(COLLECTION)
 
 

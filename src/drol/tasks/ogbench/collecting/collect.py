@@ -1,18 +1,20 @@
 """Collect OGBench datasets with the oracles of its package, or with expert policies, in parallel processes.
 
-Trajectory n of a collection depends on (seed, n) alone, so the arrays do not depend on the number of processes, on
-their order or on interruptions.
+Trajectory n depends only on (seed, n), so the arrays do not depend on the number of processes, on their order or on
+interruptions.
 """
 
 import dataclasses
 import importlib.metadata
+import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drol.errors import InputError
 from drol.machine import available_cores
+from drol.tasks.collected import embedded_expert, record_path, write_record
 from drol.tasks.experts import Expert, read_expert
 from drol.tasks.ogbench.collecting.recipes import Recipe, find_recipe
 from drol.tasks.ogbench.collecting.team import Team
@@ -22,13 +24,17 @@ from drol.tasks.packages import missing_package
 if TYPE_CHECKING:
     from drol.progress import Report
 
-PACKAGES = ("ogbench", "mujoco", "gymnasium", "numpy")  # whose versions may change the arrays
-# The size of an action, and how many numbers an expert is shown for each kind of input.
+ANT_EXPERT = "ant-expert"
+PACKAGES = ("ogbench", "mujoco", "gymnasium", "numpy")  # packages whose versions may change the arrays
+# The size of an action, and the input size of an expert for each type of input.
 EXPERT_SIZES = {
     "ant": (8, {"observation": 29, "ogbench-direction": 29}),
     "humanoid": (21, {"observation": 69, "ogbench-direction": 69}),
     "soccer": (8, {"observation": 42, "ogbench-direction": 29, "ogbench-ball": 42}),
 }
+
+
+logger = logging.getLogger(__name__)
 
 
 def collect(
@@ -41,12 +47,11 @@ def collect(
     experts: Sequence[Path] = (),
     rows: int | None = None,
     report: "Report | None" = None,
-    note: Callable[[str], None] | None = None,
 ) -> dict[Path, int]:
-    """Write the trajectories of `episodes` episodes in OGBench's format, and a tenth as many more to `<name>-val.npz`.
+    """Collect `episodes` trajectories in OGBench's format, and a tenth as many for `<name>-val.npz`.
 
-    The same call after an interruption goes on. `rows` shortens the trajectories; `TaskSource.collect` explains the
-    other arguments.
+    `<name>.json` records the recipe, the experts and the hashes of the arrays. After an interruption, the same call
+    resumes. `rows` sets the length of trajectories; `TaskSource.collect` explains the other arguments.
     """
     recipe = find_recipe(dataset_name)
     recipe = dataclasses.replace(recipe, rows=recipe.rows if rows is None else rows)
@@ -58,36 +63,50 @@ def collect(
             raise InputError(f"{name} is {value}; it must be at least {least}")
     if path.suffix != ".npz":
         raise InputError(f"the file to write is {path}; its name must end with .npz")
+    experts = experts or default_experts(recipe)
     loaded = tuple(read_expert(each) for each in experts)
     check_experts(dataset_name, recipe, loaded)
     claim = {"name": dataset_name, "seed": seed, "rows": recipe.rows, "experts": [each.digest() for each in loaded]}
-    claim["versions"] = package_versions()
+    claim["versions"] = versions = package_versions()
     unfinished = UnfinishedCollection(unfinished_folder(path))
     total = episodes + max(1, episodes // 10)
     targets = {path: range(episodes), path.with_name(f"{path.stem}-val.npz"): range(episodes, total)}
-    for target in targets:
+    for target in (*targets, record_path(path)):
         if target.exists() and not unfinished.is_joining:
             raise InputError(f"{target} exists already; choose another --out, nothing was written")
+
+    def transitions() -> dict[Path, int]:
+        return {target: sum(lengths[number] - 1 for number in numbers) for target, numbers in targets.items()}
+
+    def record() -> None:
+        settings = {"recipe": dataclasses.asdict(recipe), "episodes": episodes, "seed": seed}
+        write_record(dataset_name, transitions(), **settings, experts=experts, versions=versions)
+
     with unfinished.locked():
         unfinished.claim(claim)
         lengths, damaged = unfinished.finished(total)
-        if note:
-            for name in damaged:
-                note(f"{name} is damaged and is collected again")
-            if lengths:
-                note(f"going on after {len(lengths)} of {total} trajectories")
+        for name in damaged:
+            logger.warning(f"{name} is damaged and is collected again")
+        if lengths:
+            logger.info(f"going on after {len(lengths)} of {total} trajectories")
         try:
             with Team(processes, (recipe, loaded, seed, unfinished.folder)) as team:
                 collect_missing(team, lengths, total, report)
-            unfinished.join(targets)
+            unfinished.join(targets, record)
         except KeyboardInterrupt as stop:
             kept = f"{len(lengths)} of {total} trajectories are in {unfinished.folder}, the same command goes on"
             raise KeyboardInterrupt(kept) from stop
-    return {target: sum(lengths[number] - 1 for number in numbers) for target, numbers in targets.items()}
+    return transitions()
+
+
+def default_experts(recipe: Recipe) -> list[Path]:
+    """Return the experts of a recipe that are shipped with the package."""
+    ant = embedded_expert(ANT_EXPERT) if recipe.body in ("ant", "soccer") else None
+    return [ant] if ant else []
 
 
 def collect_missing(team: Team, lengths: dict[int, int], total: int, report: "Report | None") -> None:
-    """Collect the trajectories that are not in `lengths` yet, and enter the rows of each."""
+    """Collect the trajectories that are not in `lengths`, and add the number of rows of each to `lengths`."""
     transitions = 0
     if report:
         report(len(lengths), total, "")
@@ -99,7 +118,7 @@ def collect_missing(team: Team, lengths: dict[int, int], total: int, report: "Re
 
 
 def package_versions() -> dict[str, str]:
-    """Return the versions of the packages that make the arrays."""
+    """Return the versions of the packages that affect the arrays."""
     try:
         return {package: importlib.metadata.version(package) for package in PACKAGES}
     except importlib.metadata.PackageNotFoundError as error:
@@ -107,7 +126,7 @@ def package_versions() -> dict[str, str]:
 
 
 def check_experts(dataset_name: str, recipe: Recipe, experts: Sequence[Expert]) -> None:
-    """Refuse experts that are missing, too many, or made for something else."""
+    """Raise `InputError` if experts are missing, superfluous or unsuitable."""
     if not recipe.needs_expert:
         if experts:
             raise InputError(f"{dataset_name} is collected by an oracle of OGBench; leave --expert out")
@@ -115,7 +134,7 @@ def check_experts(dataset_name: str, recipe: Recipe, experts: Sequence[Expert]) 
     if not experts:
         raise InputError(
             f"{dataset_name} needs a policy that can walk: --expert FOLDER with policy.npz and policy.json; "
-            "`drol data expert --help` makes one from a file of weights"
+            "`drol data train-expert ant` trains an ant, `drol data expert --help` makes one from a file of weights"
         )
     action_size, inputs = EXPERT_SIZES[recipe.body]
     for expert in experts:

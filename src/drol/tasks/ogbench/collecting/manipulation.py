@@ -1,7 +1,8 @@
-"""Episodes of an arm at OGBench's tables, by the oracles of its package.
+"""Play episodes of an arm at OGBench's tables, with the oracles of its package.
 
-`play`: each target is reached by a plan with smooth noise. `noisy`: by a closed loop; the noise level is drawn for
-each trajectory, and a share of the actions is random. When a target is reached the environment draws the next one.
+`play`: the oracle follows a plan to each target, with smooth noise. `noisy`: the oracle is closed-loop, the noise level
+is sampled for each trajectory, and a fraction of the actions is random. When a target is reached, the environment
+samples the next one.
 """
 
 from typing import Any
@@ -11,20 +12,20 @@ import numpy as np
 from drol.tasks.ogbench.collecting.recipes import Recipe
 from drol.tasks.ogbench.collecting.trajectory import Trajectory, seed_everything
 
-NOISE_SMOOTHING = 0.5  # of a plan's noise, in steps
-SMALLEST_MOVE = 0.4  # of the closed loop
-NOISE_OF_ACTION = np.array([1.0, 1.0, 1.0, 3.0, 10.0])  # x, y, z, yaw, gripper; times the noise level
-STACKING = {  # the probability that a cube goes on top of another is drawn between these for each trajectory
+NOISE_SMOOTHING = 0.5  # smoothing of the noise of a plan, in steps
+SMALLEST_MOVE = 0.4  # smallest norm of a move of the closed-loop oracle
+NOISE_OF_ACTION = np.array([1.0, 1.0, 1.0, 3.0, 10.0])  # x, y, z, yaw, gripper; multiplied by the noise level
+STACKING = {  # the range from which each trajectory samples its probability to stack a cube on another
     "single": (0.0, 0.0),
     "double": (0.0, 0.25),
     "triple": (0.05, 0.35),
     "quadruple": (0.1, 0.5),
 }
-ATTEMPTS = 100  # at a healthy trajectory
+ATTEMPTS = 100  # to play a valid trajectory
 
 
 def make_table(recipe: Recipe) -> Any:
-    """Make an environment that draws random scenes and targets and does not end when one is reached."""
+    """Make an environment that samples scenes and targets, and does not end when a target is reached."""
     import gymnasium
     import ogbench  # noqa: F401 (registers the environments)
 
@@ -34,7 +35,7 @@ def make_table(recipe: Recipe) -> Any:
 
 
 def make_oracles(environment: Any, recipe: Recipe) -> dict[str, Any]:
-    """Make an oracle for each kind of target."""
+    """Make an oracle for each type of target."""
     from ogbench.manipspace.oracles.markov.button_markov import ButtonMarkovOracle
     from ogbench.manipspace.oracles.markov.cube_markov import CubeMarkovOracle
     from ogbench.manipspace.oracles.markov.drawer_markov import DrawerMarkovOracle
@@ -65,7 +66,7 @@ def make_oracles(environment: Any, recipe: Recipe) -> dict[str, Any]:
 
 
 def play_table(environment: Any, seed: np.random.SeedSequence, recipe: Recipe) -> dict[str, np.ndarray]:
-    """Play episodes until one is healthy and return its trajectory, which depends on the seed alone."""
+    """Play episodes until one is valid and return its trajectory, which depends only on the seed."""
     generator = seed_everything(seed)
     for _ in range(ATTEMPTS):
         arrays = attempt(environment, generator, recipe)
@@ -94,7 +95,7 @@ def attempt(environment: Any, generator: np.random.Generator, recipe: Recipe) ->
         next_observation, _, _, _, info = environment.step(action)
         trajectory.add(observation, action, step == recipe.rows - 1, info)
         if oracle.done:
-            # The next action still sees the answer to this step, with the old target in it, as OGBench's data do.
+            # As in OGBench, the next action still uses the observation of this step, which contains the old target.
             oracle_observation, oracle_info = environment.set_new_target(p_stack=stacking)
             oracle = oracles[oracle_info["privileged/target_task"]]
             oracle.reset(oracle_observation, oracle_info)
@@ -103,8 +104,8 @@ def attempt(environment: Any, generator: np.random.Generator, recipe: Recipe) ->
 
 
 def is_healthy(qpos: np.ndarray) -> bool:
-    """Return whether the scene's cube was always in view or in the drawer, so that goal pictures are clear."""
+    """Return whether the cube was always in view or in the drawer, so that goal images are unambiguous."""
     y, z = qpos[:, 15], qpos[:, 16]
     too_far_right = y >= 0.29
-    left_of_the_table = (y <= -0.3) & ((z < 0.06) | (z > 0.08))  # inside the drawer the cube lies between these heights
+    left_of_the_table = (y <= -0.3) & ((z < 0.06) | (z > 0.08))  # between these heights the cube is in the drawer
     return not (too_far_right | left_of_the_table).any()

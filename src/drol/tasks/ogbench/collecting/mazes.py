@@ -1,8 +1,9 @@
-"""Episodes in OGBench's mazes.
+"""Play episodes in OGBench's mazes.
 
-`navigate`: from a random cell to a random goal along OGBench's oracle sub-goals, then to the next goal.
-`stitch`: to one goal that is four cells away. `explore`: in a random direction, another one every ten steps.
-A point moves in the direction itself; a body with legs needs an expert that turns a direction into an action.
+`navigate`: go from a random cell to a random goal along OGBench's oracle sub-goals, then to the next goal.
+`stitch`: go to one goal that is four cells away. `explore`: go in a random direction, which changes every ten steps.
+The action of a point is the direction. A body with legs needs an expert that converts a direction to an action.
+As in OGBench, no episode ends early, even if an ant falls on its back.
 """
 
 from typing import Any
@@ -14,13 +15,13 @@ from drol.tasks.ogbench.collecting.recipes import Recipe
 from drol.tasks.ogbench.collecting.trajectory import Trajectory, seed_everything
 
 STITCH_DISTANCE = 4  # cells
-EXPLORE_STEPS = 10  # in one direction
+EXPLORE_STEPS = 10  # steps in one direction
 
 
 def play_maze(
     environment: Any, seed: np.random.SeedSequence, recipe: Recipe, expert: Expert | None = None
 ) -> dict[str, np.ndarray]:
-    """Play one episode and return its trajectory, which depends on the seed alone, not on episodes before it."""
+    """Play one episode and return its trajectory, which depends only on the seed, not on earlier episodes."""
     generator = seed_everything(seed)
     maze = environment.unwrapped
     cells = free_cells(maze.maze_map)
@@ -45,12 +46,9 @@ def play_maze(
             direction = direction_to(np.zeros(2), generator.normal(size=2))
         action = direction if expert is None else expert.walking_action(maze.get_ob(ob_type="states"), direction)
         action = np.clip(action + generator.normal(0, recipe.noise, len(action)), -1, 1)
-        last = step == recipe.rows - 1 or (recipe.body == "ant" and is_upside_down(maze.data.qpos))
-        # The inner environment: the wrapper's time limit is not that of a trajectory.
+        # The inner environment is stepped, since the time limit of the wrapper does not apply to trajectories.
         next_observation, _, _, _, info = maze.step(action)
-        trajectory.add(observation, action, last, info)
-        if last:
-            break
+        trajectory.add(observation, action, step == recipe.rows - 1, info)
         if info["success"] and recipe.kind == "navigate":
             maze.set_goal(goal_xy=maze.add_noise(maze.ij_to_xy(next_goal())))
         observation = next_observation
@@ -58,15 +56,9 @@ def play_maze(
 
 
 def direction_to(position: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return the direction from a position to a target, a vector of length 1."""
+    """Return the unit vector from a position to a target."""
     difference = np.asarray(target) - position
     return difference / (np.linalg.norm(difference) + 1e-6)
-
-
-def is_upside_down(qpos: np.ndarray) -> bool:
-    """Return whether the torso's up axis points down: 1 - 2 (x^2 + y^2) < 0, the z-z entry of its rotation."""
-    w, x, y, z = qpos[3:7]
-    return (x * x + y * y) > (w * w + z * z)
 
 
 def free_cells(maze_map: np.ndarray) -> list[tuple[int, int]]:
@@ -81,7 +73,7 @@ def is_hallway(maze_map: np.ndarray, row: int, column: int) -> bool:
 
 
 def cells_at_distance(maze_map: np.ndarray, start: tuple[int, int], distance: int) -> list[tuple[int, int]]:
-    """Return the free cells that are exactly so many steps away, in the order of the map."""
+    """Return the free cells that are exactly `distance` steps away, in the order of the map."""
     free = set(free_cells(maze_map))
     seen = frontier = {start}
     for _ in range(distance):

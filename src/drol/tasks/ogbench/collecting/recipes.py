@@ -1,4 +1,4 @@
-"""How OGBench collected each of its datasets: environment, kind of data, number of trajectories, noise."""
+"""OGBench's settings to collect each dataset: environment, type of data, number of trajectories, noise."""
 
 from dataclasses import dataclass
 
@@ -8,15 +8,15 @@ from drol.tasks.source import wrap_names
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one dataset is collected."""
+    """The settings to collect one dataset."""
 
     environment: str  # the id of the environment
     kind: str  # navigate, stitch or explore in mazes, play or noisy on tables
     body: str  # point, ant or humanoid; soccer for an ant with a ball; arm
-    trajectories: int  # of OGBench's own file
-    rows: int  # of a trajectory: its transitions and the final observation
-    noise: float  # standard deviation on the action; of an arm, see manipulation.py
-    random_actions: float = 0.0  # share of actions that are drawn at random
+    trajectories: int  # in OGBench's file
+    rows: int  # rows of a trajectory: its transitions and the final observation
+    noise: float  # standard deviation of the noise on actions; for an arm, see manipulation.py
+    random_actions: float = 0.0  # fraction of random actions
 
     @property
     def visual(self) -> bool:
@@ -47,7 +47,7 @@ MAZES = [  # body, environments, mazes, kind, trajectories, rows
     ("soccer", ("antsoccer",), ("arena",), "stitch", 5000, 201),
     ("soccer", ("antsoccer",), ("medium",), "stitch", 8000, 501),
 ]
-TABLES = {  # environment: trajectories, share of random actions in noisy data
+TABLES = {  # environment: trajectories, fraction of random actions in noisy data
     "cube-single": (1000, 0.1),
     "cube-double": (1000, 0.1),
     "cube-triple": (3000, 0.1),
@@ -79,6 +79,30 @@ def make_recipes() -> dict[str, Recipe]:
 
 
 RECIPES = make_recipes()
+# CPU time of one step with its policy on one core, measured over 300 steps up to complete datasets (2026-11-18). The
+# first matching prefix applies. Larger cubes and puzzles were not measured; they use the nearest measured time.
+STEP_MILLISECONDS = {
+    "pointmaze": 0.14,
+    "antmaze-giant": 1.14,
+    "antmaze": 0.9,
+    "cube-double": 3.2,
+    "cube": 4.4,
+    "scene": 3.7,
+    "puzzle-3x3": 3.9,
+    "puzzle": 4.6,
+}
+
+
+def estimate_seconds(dataset_name: str) -> float | None:
+    """Estimate the time to collect a complete dataset on one core; None if the family was not measured."""
+    recipe = RECIPES[dataset_name]
+    trajectories = recipe.trajectories + max(1, recipe.trajectories // 10)
+    for prefix, milliseconds in STEP_MILLISECONDS.items():
+        if dataset_name.startswith(prefix):
+            return trajectories * recipe.rows * milliseconds / 1000
+    return None
+
+
 COLLECTABLE = tuple(RECIPES)
 
 
@@ -94,7 +118,9 @@ FAMILIES = ("pointmaze", "cube", "scene", "puzzle", "antmaze", "humanoidmaze", "
 HELP = f"""OGBench (.npz):
 {chr(10).join(wrap_names(name for name in RECIPES if name.startswith(family)) for family in FAMILIES)}
 Mazes of points and all tables are collected by the oracles of the ogbench package. Bodies with legs need --expert, a
-policy folder that `drol data expert --help` explains; an ant that has flipped over ends its episode. Antsoccer takes
+policy folder: `drol data train-expert` trains one, `drol data expert` makes one from a file of weights. Antsoccer takes
 --expert twice: one that walks and one with input ogbench-ball that dribbles; without it the walker pushes the ball.
+The default name of the file has the name of the expert's folder. NAME.json records the recipe, the experts and the
+hashes of the arrays.
 A tenth as many trajectories more are collected for validation. Finished ones are kept in NAME.parts; after an
 interruption the same command goes on."""

@@ -1,8 +1,8 @@
-"""Episodes of an ant with a ball.
+"""Play episodes of an ant with a ball.
 
-`navigate`: walk to the ball, dribble it to a random goal, then to the next one. `stitch`: either only walk to a goal,
-or only dribble from where the ball is. One expert walks (input ogbench-direction), another dribbles (ogbench-ball);
-without a dribbler the walker runs into the ball from behind, which moves it but seldom to the goal.
+`navigate`: walk to the ball, dribble it to a random goal, then to the next goal. `stitch`: either only walk to a goal,
+or start at the ball and only dribble. One expert walks (input ogbench-direction), another dribbles (ogbench-ball).
+Without a dribbler, the walker pushes the ball from behind, which rarely moves it to the goal.
 """
 
 from typing import Any
@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 
 from drol.tasks.experts import Expert
-from drol.tasks.ogbench.collecting.mazes import direction_to, free_cells, is_upside_down
+from drol.tasks.ogbench.collecting.mazes import direction_to, free_cells
 from drol.tasks.ogbench.collecting.recipes import Recipe
 from drol.tasks.ogbench.collecting.trajectory import Trajectory, seed_everything
 
-DRIBBLE_DISTANCE = 2.0  # from the ant to the ball, below which it dribbles
-FARTHEST_GOAL = 10.0  # from the ball; the dribbler was not trained for more
+DRIBBLE_DISTANCE = 2.0  # below this distance to the ball, the ant dribbles
+FARTHEST_GOAL = 10.0  # largest distance from the ball to a goal in the dribbler's training
 STUCK_STEPS, STUCK_RADIUS = 150, 2.0
 ARRIVED = 0.5
-BEHIND = 1.0  # of the ball, as seen from the goal: where a walker without a dribbler starts its run
+BEHIND = 1.0  # distance behind the ball, as seen from the goal, from which a walker pushes it
 
 
 def play_soccer(
     environment: Any, seed: np.random.SeedSequence, recipe: Recipe, walker: Expert, dribbler: Expert | None
 ) -> dict[str, np.ndarray]:
-    """Play one episode and return its trajectory, which depends on the seed alone."""
+    """Play one episode and return its trajectory, which depends only on the seed."""
     generator = seed_everything(seed)
     maze = environment.unwrapped
     cells = free_cells(maze.maze_map)
@@ -36,7 +36,7 @@ def play_soccer(
     observation, _ = environment.reset(seed=int(generator.integers(2**31)), options={"task_info": task})
     trajectory = Trajectory()
     positions: list[np.ndarray] = []
-    detour = None  # where an ant that is stuck walks first
+    detour = None  # a point that a stuck ant walks to first
     for step in range(recipe.rows):
         ant, ball = maze.get_agent_ball_xy()
         goal = np.asarray(maze.cur_goal_xy)
@@ -56,11 +56,8 @@ def play_soccer(
         else:
             action = dribbler.dribbling_action(observation, ball - ant, next_place(maze, ball, goal) - ball)
         action = np.clip(action + generator.normal(0, recipe.noise, len(action)), -1, 1)
-        last = step == recipe.rows - 1 or is_upside_down(maze.data.qpos)
         next_observation, _, _, _, info = maze.step(action)
-        trajectory.add(observation, action, last, info)
-        if last:
-            break
+        trajectory.add(observation, action, step == recipe.rows - 1, info)
         if info["success"] and recipe.kind == "navigate":
             maze.set_goal(goal_xy=maze.add_noise(maze.ij_to_xy(cells[generator.integers(len(cells))])))
         observation = next_observation
@@ -68,7 +65,7 @@ def play_soccer(
 
 
 def is_stuck(positions: list[np.ndarray]) -> bool:
-    """Return whether the ant stayed within a small disc for long."""
+    """Return whether the ant stayed within `STUCK_RADIUS` for the last `STUCK_STEPS` steps."""
     if len(positions) <= STUCK_STEPS + 1:
         return False
     recent = np.asarray(positions[-STUCK_STEPS - 1 : -1])
@@ -76,18 +73,18 @@ def is_stuck(positions: list[np.ndarray]) -> bool:
 
 
 def walk_towards(maze: Any, walker: Expert, observation: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return the action of an ant that shall walk to a target, around walls if there are any."""
+    """Return the action of an ant that should walk to a target, around walls."""
     ant = observation[:2]
     if maze._maze_type != "arena":  # there are walls
         target, _ = maze.get_oracle_subgoal(ant, target)
     if walker.input == "observation":
         return walker(observation)
-    own = np.concatenate([observation[:15], observation[22:36]])  # positions and velocities of the ant without the ball
+    own = np.concatenate([observation[:15], observation[22:36]])  # positions and velocities of the ant alone
     return walker.walking_action(own, direction_to(ant, target))
 
 
 def next_place(maze: Any, ball: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """Return where the ball has to go next."""
+    """Return the next target of the ball."""
     if maze._maze_type != "arena":
         return maze.get_oracle_subgoal(ball, goal)[0]
     distance = np.linalg.norm(goal - ball)
@@ -95,7 +92,7 @@ def next_place(maze: Any, ball: np.ndarray, goal: np.ndarray) -> np.ndarray:
 
 
 def place_to_run_to(ant: np.ndarray, ball: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """Return a place beyond the ball if the ant is behind it, else a place behind the ball."""
+    """Return a point beyond the ball if the ant is behind it, else a point behind the ball."""
     forward = direction_to(ball, goal)
     is_behind = float(np.dot(direction_to(ant, ball), forward)) > 0.8
     return ball + forward if is_behind else ball - BEHIND * forward

@@ -1,4 +1,4 @@
-"""Processes that collect trajectories; one that dies is replaced and its trajectory tried again."""
+"""Manage the processes that collect trajectories; replace a dead process and retry its trajectory."""
 
 import contextlib
 import multiprocessing
@@ -11,10 +11,10 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from drol.errors import InputError
-from drol.tasks.ogbench.collecting.worker import Collected, Failed, serve
+from drol.tasks.ogbench.collecting.collecting_process import Collected, Failed, serve
 
-ATTEMPTS = 3  # at a trajectory whose process dies
-# Each process has one thread for NumPy: with more they would take the processors from each other.
+ATTEMPTS = 3  # to collect a trajectory whose process dies
+# Each process uses one thread for NumPy, since more threads would compete for the cores.
 ONE_THREAD: dict[str, str] = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -22,13 +22,13 @@ class Team:
     """Processes that collect trajectories.
 
     Args:
-        size: How many processes there are at most.
-        arguments: What each gets besides its connection; see `worker.serve`.
+        size: The maximum number of processes.
+        arguments: The arguments of `collecting_process.serve` after the connection.
     """
 
     def __init__(self, size: int, arguments: tuple):
         self.size, self.arguments = size, arguments
-        self.context = multiprocessing.get_context("spawn")  # not a fork: the caller may have threads of jax
+        self.context = multiprocessing.get_context("spawn")  # fork is unsafe, since the caller may have threads of jax
         self.workers: dict[Connection, BaseProcess] = {}
         self.assigned: dict[Connection, int] = {}
 
@@ -40,7 +40,7 @@ class Team:
             self.end(connection)
 
     def collect(self, numbers: Sequence[int]) -> Iterator[Collected]:
-        """Collect trajectories; each is yielded when it is on the disk, in any order."""
+        """Collect trajectories; yield each when it is on disk, in any order."""
         waiting, deaths = deque(numbers), Counter()
         for _ in range(min(self.size, len(numbers))):
             self.start()
@@ -48,7 +48,7 @@ class Team:
             for connection in [each for each in self.workers if each not in self.assigned]:
                 if waiting:
                     self.assigned[connection] = waiting.popleft()
-                    with contextlib.suppress(OSError):  # it is dead; waiting for its answer says so
+                    with contextlib.suppress(OSError):  # the process is dead; `recv` fails below
                         connection.send(self.assigned[connection])
             for ready in wait(list(self.assigned)):
                 assert isinstance(ready, Connection)
@@ -95,7 +95,7 @@ class Team:
 
 @contextlib.contextmanager
 def settings_of_new_processes() -> Iterator[None]:
-    """Give processes that start meanwhile one thread for NumPy, and block Ctrl-C, which the parent handles for all."""
+    """Set one thread for NumPy in processes started in this context, and block Ctrl-C, which the parent handles."""
     before: Mapping[str, Any] = {name: os.environ.get(name) for name in ONE_THREAD}
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.environ.update(ONE_THREAD)

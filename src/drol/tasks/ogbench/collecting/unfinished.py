@@ -1,7 +1,7 @@
-"""The trajectories of an unfinished collection on disk, and the two files that they become.
+"""Store the trajectories of an unfinished collection on disk, and join them to the final files.
 
-`NAME.parts/` holds one file for each finished trajectory, written under another name, synced and renamed, so a kill
-at any moment costs the trajectories in flight and nothing else.
+`NAME.parts/` holds one file for each finished trajectory. Each is written to a temporary file, synced and renamed, so
+that a kill loses only the trajectories in progress.
 """
 
 import contextlib
@@ -10,13 +10,14 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from drol.data.files.npz import read_npz
+from drol.data.readers.npz import read_npz
+from drol.decoding import read_json
 from drol.errors import InputError
 from drol.storage import exclusive, sync_folder, write_whole, writing
 
@@ -26,7 +27,7 @@ OPTIONAL = ("button_states",)
 
 
 def unfinished_folder(path: Path) -> Path:
-    """Return the folder of the finished trajectories of a file until all are there."""
+    """Return the folder for the trajectories of a file until the collection is complete."""
     return path.with_name(f"{path.stem}.parts")
 
 
@@ -42,7 +43,7 @@ class UnfinishedCollection:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder for one command; it is made if it is not there."""
+        """Create the folder if it does not exist, and lock it for this command."""
         with contextlib.ExitStack() as stack:
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
@@ -53,17 +54,15 @@ class UnfinishedCollection:
             yield
 
     def claim(self, collection: Mapping[str, Any]) -> None:
-        """Record what is collected here; refuse a folder that holds something else."""
+        """Record the settings of the collection; raise `InputError` if the folder has other settings."""
         path = self.folder / COLLECTION
         if not path.exists():
             write_whole(path, json.dumps(collection, indent=2))
             return
         try:
-            found = json.loads(path.read_bytes())
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            raise InputError(f"{path} is damaged; delete the folder {self.folder} and collect again")
+            found = read_json(path, dict[str, Any])
+        except InputError as error:
+            raise InputError(f"{error}; delete the folder {self.folder} and collect again") from error
         for name, value in collection.items():
             if found.get(name) != value:
                 raise InputError(
@@ -72,7 +71,7 @@ class UnfinishedCollection:
                 )
 
     def finished(self, total: int) -> tuple[dict[int, int], list[str]]:
-        """Return the rows of each trajectory that is whole, and the names of damaged ones, which are deleted."""
+        """Return the number of rows of each valid trajectory, and the names of damaged files, which are deleted."""
         rows, damaged = {}, []
         for path in sorted(self.folder.glob("*.npz")):
             if not path.stem.isdecimal() or int(path.stem) >= total:
@@ -94,11 +93,11 @@ class UnfinishedCollection:
 
     @property
     def is_joining(self) -> bool:
-        """Whether a command was stopped while it wrote the final files, so that they are its own to replace."""
+        """Whether a command was stopped while it wrote the final files, so that they may be replaced."""
         return (self.folder / JOINING).exists()
 
-    def join(self, targets: Mapping[Path, Sequence[int]]) -> None:
-        """Write each target from its trajectories, put all of them in place, and remove the folder."""
+    def join(self, targets: Mapping[Path, Sequence[int]], finish: Callable[[], object] = lambda: None) -> None:
+        """Write each target from its trajectories, rename all of them, call `finish`, and delete the folder."""
         partials = {target: target.with_name(f".{target.name}.partial") for target in targets}
         for target, numbers in targets.items():
             write_joined(partials[target], [self.path(number) for number in numbers])
@@ -106,12 +105,13 @@ class UnfinishedCollection:
         for target, partial in partials.items():
             partial.rename(target)
             sync_folder(target.parent)
+        finish()
         (self.folder / JOINING).unlink()
         shutil.rmtree(self.folder)
 
 
 def write_joined(target: Path, parts: Sequence[Path]) -> None:
-    """Write what np.savez_compressed would write of the parts' joined arrays, with one part in memory at a time."""
+    """Write the concatenated arrays as np.savez_compressed does, with one part in memory at a time."""
     first = read_npz(parts[0], REQUIRED, OPTIONAL)
     rows = sum(len(read_npz(part, ("terminals",))["terminals"]) for part in parts)
     try:

@@ -1,0 +1,148 @@
+"""The parts `start` and `evaluation` of a bench, measured in fresh processes; and what the machine is."""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import statistics
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Any, Self
+
+import jax
+
+from drol.algorithms import Algorithm
+from drol.bench import fresh_process
+from drol.bench.against import in_one_line
+from drol.bench.timers import Say
+from drol.errors import InputError
+from drol.evaluation.environment_process import without_main_module
+from drol.machine import available_cores
+
+ROWS = 1_000_001  # a million transitions
+FIRST_EPISODES = 8  # which tell how fast a method is
+EPISODES, EVALUATION_SECONDS = 50, 6.0  # of one evaluation, unless told otherwise: whichever is less
+
+
+class Child:
+    """A fresh process that measures: nothing of this process's memory or compiled programs is in it."""
+
+    def __init__(self, cores: Sequence[int] | None = None):
+        self.pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), fresh_process.prepare, (cores,))
+        self.process: int = self.ask("the start of a process", os.getpid)
+
+    def ask(self, what: str, function: Callable, *arguments: Any) -> Any:
+        """Return what a function returns in the process; `what` is measured, for the error that says it cannot be."""
+        try:
+            with without_main_module():  # the first call starts the process
+                future = self.pool.submit(function, *arguments)
+            return future.result()
+        except BrokenProcessPool as error:
+            raise InputError(f"the process that measures {what} ended; was it out of memory?") from error
+        except Exception as error:
+            raise InputError(f"cannot measure {what}: {in_one_line(error)}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:  # it may be busy for long
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.process, signal.SIGKILL)
+        self.pool.shutdown()
+
+
+def measure_start(
+    algorithms: Mapping[str, Algorithm], rows: int = ROWS, say: Say = lambda _: None
+) -> dict[str, dict[str, Any]]:
+    """Measure memory and the time to the first update of each method, with an empty cache of programs and from it."""
+    answers = {}
+    for name, algorithm in algorithms.items():
+        both = []
+        with tempfile.TemporaryDirectory() as folder:
+            for words in ("with an empty cache", "from the cache"):
+                say(f"start {words}, {name}")
+                with Child() as process:
+                    both.append(process.ask("a start", fresh_process.train, algorithm, rows, Path(folder)))
+        cold, cached = both
+        answers[name] = {
+            "compile_seconds": cold["seconds_to_first_update"],
+            "compile_seconds_from_cache": cached["seconds_to_first_update"],
+            "peak_memory_bytes": cold["peak_memory_bytes"],
+            "peak_memory_bytes_from_cache": cached["peak_memory_bytes"],
+            "peak_device_memory_bytes": cold["peak_device_memory_bytes"],
+        }
+    return answers
+
+
+def cores_to_measure() -> list[list[int]]:
+    """Return one core, two and all of those that this process may use; all alone where it cannot be bound to cores."""
+    if not hasattr(os, "sched_getaffinity"):
+        return [list(range(available_cores()))]
+    cores = sorted(os.sched_getaffinity(0))
+    return [cores[:count] for count in sorted({1, min(2, len(cores)), len(cores)})]
+
+
+def measure_evaluation(
+    algorithms: Mapping[str, Algorithm],
+    task: str,
+    rounds: int,
+    episodes: int | None = None,
+    cores: Sequence[list[int]] | None = None,
+    say: Say = lambda _: None,
+) -> dict[str, dict[str, Any]]:
+    """Measure environment steps a second of every method, for each number of cores; starting is not counted.
+
+    The processes for all numbers of cores are there at once and take turns. Without a number of episodes, a slow method
+    plays fewer.
+    """
+    with contextlib.ExitStack() as stack:
+        children = {str(len(some)): stack.enter_context(Child(some)) for some in cores or cores_to_measure()}
+        rates: dict[str, dict[str, list[float]]] = {name: {count: [] for count in children} for name in algorithms}
+        played = dict.fromkeys(algorithms, episodes or EPISODES)
+
+        def play(words: str, name: str, count: str, number: int) -> dict[str, float]:
+            say(f"{words}, {name} on {count} core{'s' * (count != '1')}")
+            request = (task, name, algorithms[name], number)
+            return children[count].ask("an evaluation", fresh_process.evaluate, *request)
+
+        turns = [(name, count) for name in algorithms for count in children]
+        for name, count in turns:  # how many episodes even the slowest number of cores can play in time
+            first = min(FIRST_EPISODES, played[name])
+            seconds = play("starting environments", name, count, first)["seconds"]
+            if episodes is None:
+                played[name] = int(min(played[name], max(first, first * EVALUATION_SECONDS / seconds)))
+        for number in range(rounds):
+            for name, count in turns:
+                answer = play(f"round {number + 1} of {rounds}", name, count, played[name])
+                rates[name][count].append(answer["steps"] / answer["seconds"])
+    return {
+        name: {
+            "evaluation_steps_per_second": {count: statistics.median(each) for count, each in found.items()},
+            "evaluation_episodes": played[name],
+            "evaluation_gain_of_two_cores": gain_of_two_cores(found),
+        }
+        for name, found in rates.items()
+    }
+
+
+def gain_of_two_cores(rates: Mapping[str, Sequence[float]]) -> float | None:
+    """Return how many times as many steps two cores make as one, where both were measured."""
+    if not {"1", "2"} <= rates.keys():
+        return None
+    return statistics.median(two / one for one, two in zip(rates["1"], rates["2"], strict=True))
+
+
+def describe_machine() -> dict[str, Any]:
+    """Return what is measured on, and with what; a GPU that jax cannot use is named as well."""
+    device = jax.devices()[0]
+    cores = available_cores()
+    words = f"CPU with {cores} core{'s' * (cores != 1)}"
+    if device.platform != "cpu":
+        words = f"{device.platform.upper()} {device.device_kind} and a {words}"
+    elif Path("/proc/driver/nvidia/gpus").exists():
+        words += "; there is a GPU that jax does not use: pip install 'drol[cuda12]'"
+    return {"device": words, "platform": device.platform, "cores": cores, "jax": jax.__version__}

@@ -1,0 +1,22 @@
+"""`drol execute`: the command that the jobs of sweeps and of `drol paper run` are."""
+
+from pathlib import Path
+
+from drol.cli.flags import Parser
+from drol.cli.jax_cache import keep_compiled_programs
+from drol.cli.train import finish
+from drol.planning.run_file import RunFile
+
+EPILOG = """examples:
+  drol execute runs/sweeps/jobs/NAME.json                          train the run, then make its further evaluations
+  drol execute runs/sweeps/jobs/NAME.json --import my_module       of an algorithm that my_module.py registers
+
+The same command again resumes. Exit codes are those of `drol train`. A file imports nothing."""
+
+
+def run(arguments: list[str]) -> int:
+    parser = Parser("execute", "Execute a run from the file that a sweep or `drol paper run` wrote.", EPILOG)
+    parser.add_argument("file", type=Path, metavar="FILE", help="a file of the folder `jobs` beside the runs")
+    planned = RunFile.read(parser.parse(arguments).file)
+    keep_compiled_programs()
+    return finish(planned.config, planned.folder, planned.execute)

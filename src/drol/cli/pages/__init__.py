@@ -1,1 +1,0 @@
-"""`drol report` and `drol watch`."""

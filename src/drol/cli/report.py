@@ -1,0 +1,37 @@
+"""`drol report`."""
+
+from pathlib import Path
+
+from drol.cli.flags import Parser, whole_number
+from drol.cli.jax_cache import keep_compiled_programs
+from drol.errors import DAMAGE_SET_ASIDE
+from drol.reports.report import PAGE, report
+from drol.reports.selected_runs import open_runs
+from drol.runs.run import open_run
+
+EPILOG = f"""examples:
+  drol report runs/demo                         runs/demo/report.html
+  drol report runs/a runs/b                     both on one page, compared: {PAGE} in this folder
+  drol report runs --out all.html               all runs below a folder
+  drol report runs/cube --video 2               with films of two episodes
+
+The page needs no other file and no network. `drol watch` shows runs while they train."""
+
+
+def run(arguments: list[str]) -> int:
+    parser = Parser("report", "Write a page of one run or of several: curves, comparison, what policies do.", EPILOG)
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run, or a folder with runs")
+    parser.add_argument("--beside", type=Path, metavar="RUN", help="another run whose metrics are drawn dashed beside")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help=f"the page (default: {PAGE} in the run, or here for several)"
+    )
+    parser.add_argument(
+        "--video", dest="videos", type=whole_number, default=0, metavar="N",
+        help="record N episodes of the first run of each group, and show them as films",
+    )  # fmt: skip
+    parsed = parser.parse(arguments)
+    opened, beside = open_runs(parsed.runs), open_run(parsed.beside) if parsed.beside else None
+    keep_compiled_programs()
+    page = report(opened, beside, parsed.out, parsed.videos)
+    print(f"report: {page}")
+    return DAMAGE_SET_ASIDE if opened[0].damaged else 0

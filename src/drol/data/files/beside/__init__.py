@@ -1,1 +1,0 @@
-"""What other tools write beside the steps: names, spaces, tasks, splits."""

@@ -1,0 +1,1 @@
+"""Check files of other programs and import them as datasets."""

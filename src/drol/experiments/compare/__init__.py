@@ -1,1 +1,0 @@
-"""Compare runs: the statistics, two groups against each other, the page."""

@@ -1,1 +1,0 @@
-"""The page of a dataset: what `drol data show` writes."""

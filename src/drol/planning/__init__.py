@@ -1,0 +1,1 @@
+"""Planned runs: their folders, status, files and commands, and their execution."""

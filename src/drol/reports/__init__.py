@@ -1,0 +1,1 @@
+"""HTML reports of runs, comparisons, datasets and sweeps, and the live view."""

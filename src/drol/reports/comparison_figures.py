@@ -1,0 +1,105 @@
+"""Figures of a comparison. Each function returns a matplotlib figure."""
+
+import math
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from drol.reports.figure_style import INK, MUTED, SERIES, styled, thousands
+from drol.results.compare import Comparison
+from drol.results.groups import Group, score_interval
+from drol.results.statistical_tests import Interval, performance_profile
+
+COLUMNS = 3  # panels beside each other, at most
+STYLES = ("-", "--", ":", "-.")
+THRESHOLDS = 201
+LARGEST = 1e50  # score that is drawn as it is; matplotlib and the squares of variances fail near the largest float
+
+
+def look_of(comparison: Comparison, label: str) -> dict[str, Any]:
+    """Return the colour and the kind of line of a label, the same in all figures."""
+    index = comparison.labels.index(label)
+    return {"color": SERIES[index % len(SERIES)], "ls": STYLES[index // len(SERIES) % len(STYLES)]}
+
+
+@styled
+def learning_curves(comparison: Comparison) -> Figure:
+    """Draw the mean score over seeds at every evaluation, with its interval; a panel for each task."""
+    tasks = comparison.tasks
+    columns = min(COLUMNS, len(tasks))
+    rows = math.ceil(len(tasks) / columns)
+    width, height = (3.4 * columns, 2.6 * rows) if len(tasks) > 1 else (6.4, 3.4)
+    figure = Figure(figsize=(width, height + 0.2 * len(comparison.labels) / 2 + 0.3), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes, task in zip(panels, tasks, strict=False):
+        groups = [group for group in comparison.groups if group.task == task]
+        for group in groups:
+            draw_curve(axes, group, look_of(comparison, group.label))
+        axes.set(xlabel="updates", ylabel=groups[0].score_name)
+        axes.set_title(task, fontsize=8)
+        if "%" in groups[0].score_name:
+            axes.set_ylim(-3, 103)
+        axes.xaxis.set_major_formatter(thousands)
+    for axes in panels[len(tasks) :]:
+        axes.remove()
+    lines = {line.get_label(): line for axes in figure.axes for line in axes.get_lines()}
+    figure.legend([lines[label] for label in comparison.labels], comparison.labels, loc="outside lower center", ncols=2)
+    return figure
+
+
+def draw_curve(axes: Any, group: Group, look: dict[str, Any]) -> None:
+    """Draw the mean over the seeds that were evaluated at each step, and its interval as a band."""
+    points: list[tuple[int, float, Interval | None]] = []
+    for step in sorted({row.step for row in group.rows}):
+        rows = [row for row in group.rows if row.step == step]
+        scores = [float(np.clip(row.score, -LARGEST, LARGEST)) for row in rows]
+        points.append((step, float(np.mean(scores)), score_interval(rows, scores)))
+    steps, means, intervals = zip(*points, strict=True)
+    axes.plot(steps, means, **look, lw=1.8, marker="o", ms=3, label=group.label)
+    known = [(step, each.low, each.high) for step, each in zip(steps, intervals, strict=True) if each]
+    if known:
+        axes.fill_between(*zip(*known, strict=True), color=look["color"], alpha=0.13, lw=0)
+
+
+@styled
+def improvement_figure(comparison: Comparison) -> Figure:
+    """Draw the probability that a run of each label is better than one of the baseline, with its interval."""
+    shown = [each for each in comparison.overall if each.improvement is not None]
+    figure = Figure(figsize=(6.4, 0.9 + 0.34 * len(shown)), layout="constrained")
+    axes = figure.subplots()
+    for place, each in enumerate(shown):
+        chance, interval = each.improvement or 0.0, each.improvement_interval
+        color = look_of(comparison, each.label)["color"]
+        if interval:
+            axes.plot([interval.low, interval.high], [place, place], color=color, lw=7, alpha=0.35)
+        axes.plot([chance], [place], "o", color=color, ms=6)
+    axes.axvline(0.5, color=MUTED, lw=1)
+    axes.set_yticks(range(len(shown)), [each.label for each in shown], color=INK)
+    axes.set(
+        xlim=(-0.02, 1.02),
+        ylim=(len(shown) - 0.4, -0.6),
+        xlabel=f"P(a run is better than one of {comparison.baseline})",
+    )
+    axes.grid(axis="y", visible=False)
+    return figure
+
+
+@styled
+def profile_figure(comparison: Comparison) -> Figure:
+    """Draw the share of runs with a score above each threshold, tasks counting alike."""
+    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+    axes = figure.subplots()
+    scores = np.concatenate([each for label in comparison.overall for each in label.scores.values()])
+    scores = np.clip(scores, -LARGEST, LARGEST)
+    percent = "%" in comparison.groups[0].score_name
+    low, high = (0.0, 100.0) if percent else (float(scores.min()), float(scores.max()))
+    thresholds = np.linspace(low, high, THRESHOLDS)
+    for each in comparison.overall:
+        shares = performance_profile(list(each.scores.values()), thresholds)
+        axes.plot(
+            thresholds, shares, **look_of(comparison, each.label), lw=1.8, label=each.label, drawstyle="steps-post"
+        )
+    axes.set(xlabel=comparison.groups[0].score_name, ylabel="share of runs above it", ylim=(-0.03, 1.03))
+    axes.legend(fontsize=8)
+    return figure

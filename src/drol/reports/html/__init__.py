@@ -1,0 +1,1 @@
+"""Template, style sheet, charts and tables that all pages share."""

@@ -1,0 +1,128 @@
+"""What the page of one run has and that of several has not: its score, another run beside it, figures as files."""
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from drol.reports import run_figures
+from drol.reports.drawn_actions import ROUTING, routes, states_on_the_way
+from drol.reports.figure_style import save_figure
+from drol.reports.html.tables import score_table, what_it_plays
+from drol.reports.learning_curves import Chart, Values, seed_line
+from drol.reports.selected_runs import Found
+from drol.results.compare import Comparison
+from drol.runs.records import EvaluationRow, MetricsRow
+from drol.runs.run import Run
+
+BESIDE = -2  # the group of another run's lines, which no legend hides
+ROUTING_TITLES = ("routed BC loss", "candidate pairwise distance", "centroid divergence")
+
+
+def scored_rows(run: Run) -> list[EvaluationRow]:
+    """Return the evaluations of a run that have a score, a finite one."""
+    return [row for row in run.evaluations if row.score is not None and math.isfinite(row.score) and row.episodes]
+
+
+def headline(run: Run, comparison: Comparison | None, found: Found) -> str:
+    """Return the mean of the last scores, and the table of scores."""
+    scored, task = scored_rows(run), found.task_of(run)
+    if not scored or comparison is None:
+        judged = "no simulator: this run was judged by held-out data, not scored"
+        only_data = task is not None and task.make_environment is None
+        return f"<p class='lead'>{judged if only_data else 'this run has not been evaluated yet'}</p>"
+    last = max(row.step for row in scored)
+    scores = [row.score for row in scored if row.step == last and row.score is not None]
+    seeds = f", mean of {len(scores)} seeds" if len(scores) > 1 else ""
+    name = task.score_name if task is not None else comparison.groups[0].score_name
+    words = html.escape(f"{name} after {last:,} updates{seeds}")
+    table = score_table(run, scored) if task is not None else ""
+    return f"<p class='lead'><b>{np.mean(scores):.1f}</b> {words}</p>{table}"
+
+
+def played_words(run: Run) -> str:
+    """Return how the policy acted in the evaluations of training."""
+    counts = sorted({len(row.episodes) for row in scored_rows(run)})
+    episodes = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    algorithm = run.config.algorithm
+    chosen = ", which the critic chose" if algorithm.default_best_of > 1 else ""
+    played = f"In each state the policy played {what_it_plays(algorithm)}{chosen}."
+    return f"A point of a seed is its score over {episodes} episodes. {played}"
+
+
+def beside_chart(chart: Chart, others: Mapping[str, Values], beside: Run) -> Chart:
+    """Return a chart with the same metric of another run, dashed."""
+    added = [
+        seed_line(own, sorted(own), f"{beside.path.name}, seed {seed}", BESIDE, dashed=True)
+        for seed, own in sorted(others.get(chart["name"], {}).items())
+    ]
+    return chart | {"series": [*chart["series"], *added]}
+
+
+def beside_words(run: Run, beside: Run) -> str:
+    """Return what the dashed curves are, and how far the two runs' winners are from the data."""
+    if not beside.metrics:
+        return ""
+    words = f" Dashed: the run in `{beside.path.name}`."
+    if not routes(run.metrics) or not routes(beside.metrics):
+        return words
+    ends = [last_loss(each.metrics) for each in (run, beside)]
+    return (
+        f"{words} The nearest candidate ends at {ends[0]:.3f} here and at {ends[1]:.3f} there: "
+        f"{ends[0] / ends[1]:.1f} times the squared distance from the data. What is above 1 is the price of following "
+        "Q: data that no candidate stays near to."
+    )
+
+
+def last_loss(rows: Sequence[MetricsRow]) -> float:
+    """Return the distance of winners from the data in the last row of each seed."""
+    known = [row for row in rows if ROUTING[0] in row.values]
+    last = max(row.step for row in known)
+    return float(np.mean([row.values[ROUTING[0]] for row in known if row.step == last]))
+
+
+def save_figures(run: Run, beside: Run | None, found: Found) -> None:
+    """Save the figures of a run as PNG files; what is damaged or missing is said by the page already."""
+    quiet = Found(tasks=found.tasks)
+    task, scored, metrics, drawn = found.task_of(run), scored_rows(run), run.metrics, {}
+    if task is None:
+        return
+    if scored:
+        drawn["learning"] = run_figures.learning_curve(scored, task.score_name)
+    panels = maze_panels(run, scored, quiet) if task.maze is not None else []
+    if task.maze is not None and panels:
+        drawn["maze"] = run_figures.maze_trajectories(task.maze, first_middle_last(panels))
+    flat = task.maze is not None and task.train.spec.action_size == 2 and run.config.algorithm.draws_actions
+    steps, seed = run.steps, run.config.seeds[0]
+    loaded = [(step, quiet.readable(lambda step=step: run.policy(step, seed))) for step in first_middle_last(steps)]
+    policies = [(f"{step:,} updates", policy) for step, policy in loaded if policy is not None]
+    if task.maze is not None and flat and policies:
+        states = states_on_the_way(quiet.readable(lambda: run.directory.read_trajectories(steps[-1], seed)), task, 4)
+        titles = [str(number) for number in range(1, len(states) + 1)]
+        drawn["states"] = run_figures.states_map(task.maze, states, titles)
+        name, routed = ("cells", True) if routes(metrics) else ("draws", False)
+        drawn[name] = run_figures.drawn_actions(task, policies, states, titles, cells=routed)
+    if routes(metrics):
+        panel_titles = tuple(zip(ROUTING, ROUTING_TITLES, strict=True))
+        drawn["routing"] = run_figures.metric_panels(metrics, panel_titles, beside.metrics if beside else [])
+    run.directory.figures.mkdir(exist_ok=True)
+    for name, figure in drawn.items():
+        save_figure(figure, run.directory.figures / f"{name}.png")
+
+
+def maze_panels(run: Run, scored: Sequence[EvaluationRow], found: Found) -> list[tuple[str, Any, list[bool]]]:
+    """Return the paths of the first seed after each evaluation, with what came of them."""
+    panels = []
+    for row in scored:
+        if row.seed == run.config.seeds[0]:
+            paths = found.readable(lambda row=row: run.directory.read_trajectories(row.step, row.seed))
+            if paths and len(paths) == len(row.episodes):
+                panels.append((f"{row.step:,} updates", paths, [episode.success for episode in row.episodes]))
+    return panels
+
+
+def first_middle_last(items: Sequence) -> list:
+    """Return at most three of some items, in their order."""
+    return [items[index] for index in sorted({0, len(items) // 2, len(items) - 1})] if items else []

@@ -1,0 +1,135 @@
+"""The data of a task as a picture and in words: returns, lengths, actions, places."""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap, PowerNorm
+from matplotlib.figure import Figure
+
+from drol.data.trajectories import LARGEST, Trajectories, spread, trajectories_of
+from drol.machine import bytes_in_words
+from drol.reports.figure_style import GOAL, INK, MUTED, REACHED, SERIES, styled, thousands
+from drol.reports.run_figures import draw_maze
+from drol.tasks.base import Task
+
+VISITS = LinearSegmentedColormap.from_list("visits", ["white", REACHED, INK])
+BINS = 40
+LINES = 4  # action dimensions that are drawn as lines
+SHOWN_PATHS = 6
+POSITIONS = 200_000  # at most, evenly spread over the data
+
+
+def describe(task: Task) -> dict[str, str]:
+    """Return what a table says of the data, by title."""
+    looked_at = task.train.leading(LARGEST)
+    train = trajectories_of(looked_at)
+    spec = task.train.spec
+    validation = task.validation
+    trajectories = f"{looked_at.size:,} in {len(train.first):,} trajectories"
+    whole = looked_at.size == task.train.size
+    return {
+        "task": task.name,
+        "transitions": trajectories if whole else f"{task.train.size:,} on disk; the first {trajectories} are shown",
+        "validation": f"{validation.size:,}" if validation is not None else "none",
+        "observation": " x ".join(map(str, spec.observation_shape)),
+        "action": str(spec.action_size),
+        "length": middle(train.length),
+        "return": middle(train.returns()),
+        "reward": f"{train.reward.min():g} to {train.reward.max():g}, mean {train.reward.mean():.4g}",
+        "task ends": f"{(train.continues == 0).sum():,} transitions, in {np.sum(ended(train)):,} trajectories",
+        "environment": "yes" if task.make_environment is not None else "none: judge policies with `--offline`",
+        "memory": bytes_in_words(task.train.nbytes),
+        "fingerprint": task.train.fingerprint()[:16],
+    }
+
+
+def middle(values: np.ndarray) -> str:
+    """Return the range and the median of some values."""
+    return f"{values.min():g} to {values.max():g}, median {np.median(values):g}"
+
+
+def ended(trajectories: Trajectories) -> np.ndarray:
+    """Return whether each trajectory [trajectories] has an end of the task in it."""
+    return np.minimum.reduceat(trajectories.continues, trajectories.first) == 0
+
+
+@styled
+def data_figure(task: Task) -> Figure:
+    """Draw returns, lengths, the marginals of the actions and, for a maze, how often each place was visited."""
+    looked_at = task.train.leading(LARGEST)
+    task, train = dataclasses.replace(task, train=looked_at), trajectories_of(looked_at)
+    titles = ["returns", "lengths", "actions"] + (["where the data has been"] if task.maze else [])
+    figure = Figure(figsize=(3.3 * len(titles), 3.2), layout="constrained")
+    figure.suptitle(task.name, fontsize=10.5, color=INK)
+    panels = dict(zip(titles, figure.subplots(1, len(titles)), strict=True))
+    for title, axes in panels.items():
+        axes.set_title(title)
+    draw_histogram(panels["returns"], train.returns(), "sum of rewards of a trajectory")
+    draw_histogram(panels["lengths"], train.length, "transitions of a trajectory")
+    draw_actions(panels["actions"], train.action)
+    if task.maze:
+        draw_visits(panels["where the data has been"], task, train)
+    return figure
+
+
+def draw_histogram(axes: Any, values: np.ndarray, label: str) -> None:
+    """Draw how many trajectories are in each bin; where all are equal, one bar as wide as one."""
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        axes.bar([low], [len(values)], width=1, color=REACHED)
+        axes.set_xlim(low - 4, low + 4)
+    else:
+        axes.hist(values, bins=BINS, color=REACHED)
+    axes.axvline(np.median(values), color=GOAL, lw=2)
+    axes.set_title(f"{axes.get_title()}, median {np.median(values):,.4g}")
+    axes.set(xlabel=label, ylabel="trajectories")
+    axes.ticklabel_format(useOffset=False, axis="x")
+    axes.locator_params(axis="x", nbins=5)
+    axes.yaxis.set_major_formatter(thousands)
+
+
+def draw_actions(axes: Any, action: np.ndarray) -> None:
+    """Draw how often each action dimension has each value in [-1, 1]: lines for a few, for many a row each."""
+    edges = np.linspace(-1, 1, BINS + 1)
+    share = np.stack([np.histogram(column, edges)[0] / len(column) for column in action.T])  # [action, bins]
+    size = len(share)
+    axes.set(xlabel="value")
+    if size <= LINES:
+        for number, row in enumerate(share):
+            axes.stairs(row, edges, color=SERIES[number], lw=1.6, label=f"dimension {number}")
+        axes.set_ylabel("share of the data")
+        axes.legend(fontsize=8)
+        return
+    image = axes.imshow(
+        share, cmap=VISITS, norm=PowerNorm(0.5, vmin=0), aspect="auto", origin="lower",
+        extent=(-1, 1, -0.5, size - 0.5), interpolation="nearest",
+    )  # fmt: skip
+    axes.figure.colorbar(image, ax=axes, shrink=0.8, label="share of the data", format="%.2g")
+    axes.set(ylabel="dimension", yticks=np.unique(np.linspace(0, size - 1, min(size, 8)).astype(int)))
+    axes.grid(False)
+
+
+def positions(task: Task, index: np.ndarray) -> np.ndarray:
+    """Return where the transitions with these numbers were, [transitions, 2]."""
+    return np.asarray(task.train.take(jnp.asarray(index)).observation)[:, :2]
+
+
+def draw_visits(axes: Any, task: Task, train: Trajectories) -> None:
+    """Draw the visits to each place on a logarithmic scale, and the paths of a few trajectories."""
+    assert task.maze is not None
+    draw_maze(axes, task.maze)
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    position = positions(task, spread(task.train.size, POSITIONS))
+    bins = [np.linspace(left, right, 101), np.linspace(bottom, top, 101)]
+    visits = np.histogram2d(position[:, 0], position[:, 1], bins)[0]
+    axes.imshow(
+        np.ma.masked_equal(np.log1p(visits.T), 0), cmap=VISITS, vmin=0, origin="lower",
+        extent=(left, right, bottom, top), interpolation="nearest", alpha=0.85, zorder=1.2,
+    )  # fmt: skip
+    for number in spread(len(train.first), SHOWN_PATHS):
+        path = positions(task, int(train.first[number]) + np.arange(int(train.length[number])))
+        axes.plot(path[:, 0], path[:, 1], color="white", lw=0.7, alpha=0.7, zorder=1.3)
+    axes.plot(*task.maze.goal, marker="*", ms=11, color=GOAL, mec="white", mew=0.8, zorder=3)
+    axes.set_xlabel(f"{SHOWN_PATHS} trajectories in white, the goal as a star", color=MUTED, fontsize=8)

@@ -1,0 +1,1 @@
+"""The paper's plan, tables, figures, propositions and mechanism."""

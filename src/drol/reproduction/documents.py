@@ -1,0 +1,54 @@
+"""Numbers in documents that cannot go stale: a command writes them between two marks, and a test compares.
+
+    <!-- made by: drol paper propositions (coverage) -->
+    | K | counted | ...
+    <!-- end -->
+
+The first mark names the command and, in brackets, which of the texts it makes stands here. All else is written by hand.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from drol.errors import InputError, unknown_name
+from drol.storage import write_whole
+
+START = re.compile(r"^<!-- made by: (?P<command>[^()\n]+) \((?P<name>[^()\n]+)\) -->$", re.MULTILINE)
+END = "<!-- end -->"
+
+
+def fill_blocks(text: str, command: str, blocks: Mapping[str, str]) -> str:
+    """Return a Markdown text with everything between the marks of a command made anew.
+
+    Args:
+        text: The text, with marks; those of other commands are left alone.
+        command: The command as the marks name it, such as "drol paper propositions".
+        blocks: What belongs between the marks, by the name in brackets.
+    """
+    parts, rest = [], text
+    while mark := START.search(rest):
+        inside, end, after = rest[mark.end() :].partition(f"\n{END}")
+        if not end or START.search(inside):
+            raise InputError(f"the mark `{mark[0]}` has no `{END}` below it; put one on a line of its own")
+        if mark["command"] == command:
+            if mark["name"] not in blocks:
+                raise unknown_name(f"text of `{command}`", mark["name"], blocks, "Fix the mark in the document")
+            inside = "\n" + blocks[mark["name"]].strip("\n")
+        parts.append(rest[: mark.end()] + inside + end)
+        rest = after
+    return "".join(parts) + rest
+
+
+def fill_document(path: Path, command: str, blocks: Mapping[str, str]) -> None:
+    """Make everything between the marks of a command anew in a Markdown file that has such marks."""
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise InputError(f"cannot read the document {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"the document {path} is not text in UTF-8") from error
+    if command not in {mark["command"] for mark in START.finditer(text)}:
+        names = ", ".join(blocks)
+        raise InputError(f"{path} has no mark `<!-- made by: {command} (NAME) -->`; NAME is one of {names}")
+    write_whole(path, fill_blocks(text, command, blocks))

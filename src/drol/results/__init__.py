@@ -1,0 +1,1 @@
+"""Result rows: collecting, merging, comparing and choosing."""

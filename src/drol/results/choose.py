@@ -1,0 +1,296 @@
+"""Choose a policy among the checkpoints and seeds of runs, and say how far the choice may be trusted."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from drol.bounds import check_at_least
+from drol.errors import InputError
+from drol.evaluation.evaluate_run import evaluate_offline
+from drol.evaluation.offline import DISCOUNT, UPDATES
+from drol.evaluation.support import leaves_support, support_warning
+from drol.results.statistical_tests import Interval, newcombe_interval, wilson_interval
+from drol.runs.records import EvaluationRow, OfflineRow
+from drol.runs.run import Run, open_run
+
+SCORE, OFFLINE = "score", "offline value"
+# What docs/offline-evaluation.md measured: how often each kind of evidence was right.
+TRUST = {
+    SCORE: "episodes in the simulator, judged by the score that they had; the interval is that of the episodes alone",
+    OFFLINE: (
+        "the lower end of fitted-Q evaluation, by data alone. In the study that was made (two mazes, "
+        "docs/offline-evaluation.md) it did not choose a checkpoint of a run reliably better than taking the last one, "
+        "nor a run by its score; it was up to 31 points too high, the more the more actions lay outside the support"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A saved policy, and what is known of it.
+
+    Attributes:
+        run: Where it is.
+        step: The updates that it had.
+        seed: The seed that trained it.
+        best_of: The actions that it drew for each step when it was judged.
+        value: By which it is ranked: its score, or the lower end of its offline value.
+        interval: What this leaves open; None where it is not known.
+        episodes: Episodes behind a score.
+        outside_support: The share of its actions outside the support of the data; None where that was not measured.
+    """
+
+    run: Path
+    step: int
+    seed: int
+    best_of: int | None
+    value: float
+    interval: Interval | None
+    episodes: int = 0
+    outside_support: float | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Policies in their order, the best first; by offline value, those that leave the support of the data come last.
+
+    Attributes:
+        candidates: The policies.
+        evidence: What they are ranked by: "score" or "offline value".
+        tied: Those that cannot be told from the best by this evidence, the best itself first.
+    """
+
+    candidates: tuple[Candidate, ...]
+    evidence: str
+    tied: tuple[Candidate, ...]
+
+    @property
+    def best(self) -> Candidate:
+        return self.candidates[0]
+
+    @property
+    def verdict(self) -> str:
+        """In words: what to take, and whether the evidence decides."""
+        if self.evidence == OFFLINE and leaves_support(self.best.outside_support):
+            return "none of them can be recommended: all of them leave the support of the data"
+        if len(self.tied) == 1 and self.evidence == OFFLINE:
+            return (
+                "the first has the highest offline value of the policies inside the support of the data; only trials "
+                "can say whether it is better (`drol choose --trials`)"
+            )
+        if len(self.tied) == 1:
+            return "the first is better than each of the others by this evidence"
+        newest = max(self.tied, key=lambda each: (each.step, each.value))
+        where = f"step {newest.step:,}, seed {newest.seed} of {newest.run}"
+        return (
+            f"{len(self.tied)} of them (*) cannot be told from the first by this evidence, itself included; without "
+            f"more of it, take the one that was trained longest: {where}"
+        )
+
+    @property
+    def warnings(self) -> list[str]:
+        """A sentence for each policy that leaves the support of the data; none where episodes were played."""
+        found = self.candidates if self.evidence == OFFLINE else ()
+        warnings = [
+            support_warning(each.outside_support, f"step {each.step:,}, seed {each.seed} of {each.run}")
+            for each in found
+        ]
+        return [words for words in warnings if words]
+
+
+def choose(
+    runs: Iterable[Run | Path | str], last: int | None = None, on_evaluation: Callable[[str], None] | None = None
+) -> Choice:
+    """Rank the saved policies of runs by what is known of them.
+
+    Args:
+        runs: Runs, or their folders, of one task.
+        last: Take only the last so many saved steps of each run; all if None.
+        on_evaluation: Called with a line before a policy is evaluated by data, which takes about a minute.
+
+    Returns:
+        The ranking. Where any policy has a score from episodes, scores rank and policies without one are left out;
+        otherwise offline values rank. Values of different discounts do not compare, so that those policies are
+        evaluated again, all alike. On a task without a simulator, the newest policies of a run that has no offline
+        value are evaluated as well.
+    """
+    if last is not None:
+        check_at_least("last", last, 1)
+    opened = open_runs_of_one_task(runs)
+    steps = {run: set(run.steps[-last:] if last else run.steps) for run in opened}
+    found = [each for run in opened for each in scored(run, steps[run])]
+    if found:
+        return rank(found, SCORE)
+    evaluate_alike(opened, steps, on_evaluation)
+    found = [each for run in opened for each in valued(run, steps[run])]
+    if found:
+        return rank(found, OFFLINE)
+    paths = " ".join(str(run.path) for run in opened)
+    raise InputError(
+        f"nothing is known of the policies in {paths}; play episodes with `drol evaluate RUN`, or judge them by data "
+        "with `drol evaluate RUN --offline --every-step`"
+    )
+
+
+def open_runs_of_one_task(runs: Iterable[Run | Path | str]) -> list[Run]:
+    """Open runs; raise an error if they are of several tasks."""
+    opened = [run if isinstance(run, Run) else open_run(run) for run in runs]
+    tasks = {run.config.task for run in opened}
+    if len(tasks) != 1:
+        raise InputError(f"the runs are of {len(tasks)} tasks ({', '.join(sorted(tasks))}); give runs of one")
+    return opened
+
+
+def rank(found: Iterable[Candidate], evidence: str) -> Choice:
+    """Return policies in their order by one kind of evidence."""
+
+    def place(each: Candidate) -> tuple:
+        return evidence == OFFLINE and leaves_support(each.outside_support), -each.value, -each.step
+
+    ranked = sorted(found, key=place)
+    return Choice(tuple(ranked), evidence, tied_with_best(ranked))
+
+
+def evaluate_alike(
+    runs: Sequence[Run], steps: Mapping[Run, set[int]], on_evaluation: Callable[[str], None] | None
+) -> None:
+    """Evaluate policies by data, so that all offline values of the runs have one discount and as many updates.
+
+    These are the most frequent ones of the values that are there. Where a task has no simulator, the newest policies of
+    a run without any value are evaluated as well.
+    """
+    rows = {run: [row for row in run.offline_evaluations if row.step in steps[run]] for run in runs}
+    known = [(row.discount, row.updates) for own in rows.values() for row in own]
+    discount, updates = Counter(sorted(known)).most_common(1)[0][0] if known else (DISCOUNT, UPDATES)
+    for run in runs:
+        # A set of (step, best_of); `evaluate_offline` evaluates all seeds.
+        missing = {(row.step, row.best_of) for row in rows[run] if (row.discount, row.updates) != (discount, updates)}
+        if not rows[run] and run.steps and run.task.make_environment is None:
+            missing = {(run.steps[-1], run.config.algorithm.default_best_of)}
+        for step, best_of in sorted(missing):
+            if on_evaluation:
+                on_evaluation(f"evaluating step {step:,} of {run.path} by data, with discount {discount:g}")
+            evaluate_offline(run, step, best_of=best_of, updates=updates, discount=discount)
+
+
+def scored(run: Run, steps: set[int]) -> list[Candidate]:
+    """Return the policies of a run that played episodes; of several evaluations the one with the most."""
+    best: dict[tuple[int, int, int | None], EvaluationRow] = {}
+    for row in [*run.evaluations, *run.extra_evaluations]:
+        key = (row.step, row.seed, row.best_of)
+        if row.score is None or row.step not in steps or row.acting:
+            continue
+        if key not in best or len(row.episodes) > len(best[key].episodes):
+            best[key] = row
+    return [
+        Candidate(run.path, *key, row.score, score_interval(row), len(row.episodes), outside(run, row.step, row.seed))
+        for key, row in best.items()
+        if row.score is not None
+    ]
+
+
+def score_interval(row: EvaluationRow) -> Interval | None:
+    """Return the interval of a share of successes; None for other scores."""
+    count = len(row.episodes)
+    if not count or not np.isclose(100 * row.successes / count, row.score or 0):
+        return None
+    low, high = wilson_interval(row.successes, count)
+    return Interval(100 * low, 100 * high)
+
+
+def valued(run: Run, steps: set[int]) -> list[Candidate]:
+    """Return the policies of a run that were judged by data alone."""
+    found = []
+    for row in run.offline_evaluations:
+        low, high = row.figures.get("value_low"), row.figures.get("value_high")
+        if row.step in steps and low is not None and high is not None:
+            share = row.figures.get("outside_support")
+            found.append(Candidate(run.path, row.step, row.seed, row.best_of, low, Interval(low, high), 0, share))
+    return found
+
+
+def outside(run: Run, step: int, seed: int) -> float | None:
+    """Return the share of a policy's actions outside the support of the data, where that was measured."""
+    rows: list[OfflineRow] = [row for row in run.offline_evaluations if (row.step, row.seed) == (step, seed)]
+    if rows:
+        return rows[-1].figures.get("outside_support")
+    trained = [row.offline for row in run.evaluations if (row.step, row.seed) == (step, seed) and row.offline]
+    return trained[-1].get("outside_support") if trained else None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A policy for real trials.
+
+    Attributes:
+        name: The run's folder; with several seeds or steps, also `:seed` and `:step`.
+        run: Where the policy is.
+        step: The updates that it had.
+        seed: The seed that trained it.
+        outside_support: The share of its actions outside the support of the data; None where that was not measured.
+    """
+
+    name: str
+    run: Path
+    step: int
+    seed: int
+    outside_support: float | None
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence with what to do, if the policy leaves the support of the data."""
+        return support_warning(self.outside_support, self.name)
+
+
+def policies_to_try(runs: Iterable[Run | Path | str], last: int = 1) -> list[Tried]:
+    """Return policies for real trials, in the order of what is known from data alone.
+
+    Policies inside the support of the data come first, then those with the higher offline value. Nothing is evaluated
+    for this order.
+
+    Args:
+        runs: Runs, or their folders, of one task.
+        last: How many of the last saved steps of each run to take.
+    """
+    check_at_least("last", last, 1)
+    opened = open_runs_of_one_task(runs)
+    rows = [row for run in opened for row in run.offline_evaluations]
+    discount = Counter(sorted(row.discount for row in rows)).most_common(1)[0][0] if rows else DISCOUNT
+    found = []
+    for run in opened:
+        values = {
+            (row.step, row.seed): row.figures.get("value_low")
+            for row in run.offline_evaluations
+            if row.discount == discount
+        }
+        steps, seeds = run.steps[-last:], run.config.seeds
+        for step in reversed(steps):
+            for seed in seeds:
+                name = str(run.path) + (f":{seed}" if len(seeds) > 1 else "") + (f":{step}" if len(steps) > 1 else "")
+                tried = Tried(name, run.path, step, seed, outside(run, step, seed))
+                value = values.get((step, seed))
+                found.append((leaves_support(tried.outside_support), value is None, -(value or 0.0), tried))
+    if not found:
+        raise InputError("these runs have no policy yet; train them first")
+    return [each[-1] for each in sorted(found, key=lambda each: each[:-1])]
+
+
+def tied_with_best(ranked: list[Candidate]) -> tuple[Candidate, ...]:
+    """Return the first, and those that overlap with it: by the difference of rates, or by their intervals."""
+    first = ranked[0]
+    return (first, *(other for other in ranked[1:] if not are_apart(first, other)))
+
+
+def are_apart(first: Candidate, other: Candidate) -> bool:
+    """Return whether the first is better than another by their evidence."""
+    if first.interval is None or other.interval is None:
+        return False
+    if not first.episodes and leaves_support(other.outside_support) and not leaves_support(first.outside_support):
+        return True
+    if first.episodes and other.episodes:
+        rates = [(each.value * each.episodes / 100, each.episodes) for each in (first, other)]
+        return newcombe_interval(*rates[0], *rates[1])[0] > 0
+    return other.interval[1] < first.interval[0]

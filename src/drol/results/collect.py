@@ -1,0 +1,178 @@
+"""Collect the results of runs, wherever they are."""
+
+import contextlib
+import dataclasses
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drol.algorithms import algorithm_name
+from drol.checkpoints import DamagedCheckpoint, read_metadata, step_name
+from drol.errors import InputError
+from drol.results.result import LEFT_OUT, Evaluation, Result, Results, settings_id
+from drol.results.result_files import SUFFIXES, read_results
+from drol.runs.config import RunConfig
+from drol.runs.config_file import CONFIG
+from drol.runs.directory import EVALUATIONS
+from drol.runs.records import EvaluationRow, Rows
+from drol.runs.run import Run, open_run
+from drol.tasks import find_source
+
+VERSIONS = ("drol", "jax", "gymnasium", "mujoco", "ogbench")
+DIAGNOSTICS = "diagnostics/"
+
+
+logger = logging.getLogger(__name__)
+
+
+def collect_results(paths: Path | str | Iterable[Path | str]) -> Results:
+    """Collect the results of runs and of results files.
+
+    Args:
+        paths: Run folders, folders with runs anywhere below them, and files that `write_results` made; or one of these.
+
+    Returns:
+        A row for each evaluation with a score. What cannot be read, such as a run of an algorithm that nobody
+        registered, is left out; `skipped` and a warning name it.
+
+    Example:
+        >>> import drol
+        >>> drol.collect_results("runs").to_pandas()  # doctest: +SKIP
+    """
+    results = read_all(paths)
+    for words in results.skipped:
+        logger.warning(f"left out: {words}")
+    return results
+
+
+def read_all(paths: Path | str | Iterable[Path | str]) -> Results:
+    """Collect results as `collect_results` does, without a warning for what is left out."""
+    results = Results()
+    for path in [paths] if isinstance(paths, Path | str) else paths:
+        found = collect_path(Path(path))
+        results += found
+        results.skipped += found.skipped
+    return results
+
+
+def collect_path(path: Path) -> Results:
+    """Return the results of a run, of all runs below a folder, or of a file."""
+    if path.suffix in SUFFIXES and not path.is_dir():
+        return read_results(path)
+    results = Results()
+    for folder in find_runs(path):
+        try:
+            run = open_run(folder)
+            results += results_of(run)
+            results.skipped += run.directory.bad_lines()
+        except InputError as error:
+            results.skipped.append(f"{folder}: {error}")
+    return results
+
+
+def find_runs(path: Path) -> list[Path]:
+    """Return the folders of all evaluated runs in a folder and below it."""
+    if not path.is_dir():
+        raise InputError(f"{path} is no folder; give a run, a folder with runs, or a file ({', '.join(SUFFIXES)})")
+    folders = sorted(each.parent for each in path.rglob(CONFIG) if (each.parent / EVALUATIONS).is_file())
+    if not folders:
+        raise InputError(f"no run with evaluations is in {path} or below it; a run has {CONFIG} and {EVALUATIONS}")
+    return folders
+
+
+def results_of(run: Run) -> list[Result]:
+    """Return the results of one run; its task is not loaded."""
+    recorded, algorithm = run.directory.read_config(), run.config.algorithm
+    figures = {
+        (row.seed, row.step): {
+            name.removeprefix(DIAGNOSTICS): value for name, value in row.values.items() if name.startswith(DIAGNOSTICS)
+        }
+        for row in run.metrics
+    }
+    versions = recorded.get("circumstances", {})
+    evaluations: dict[Evaluation, Rows[EvaluationRow]] = {"training": run.evaluations, "extra": run.extra_evaluations}
+    scored: dict[Evaluation, list[EvaluationRow]] = {
+        kind: [row for row in rows if row.score is not None and row.episodes] for kind, rows in evaluations.items()
+    }
+    shared = {
+        "task": run.config.task,
+        "method": recorded["run"]["algorithm"]["name"],
+        "steps": run.config.total_steps,
+        "score_name": score_name(run, [row for rows in scored.values() for row in rows]),
+        "success_timing": success_timing(run),
+        "dataset_fingerprint": recorded.get("dataset_fingerprint", ""),
+        "versions": ", ".join(f"{name} {versions[name]}" for name in VERSIONS if versions.get(name)),
+        "run": "/".join(run.path.absolute().parts[-2:]),
+    }
+    results = []
+    for kind, rows in scored.items():
+        for row in (row for row in rows if row.episodes):
+            settings = changed_settings(run.config, row.acting, row.step)
+            results.append(
+                Result(
+                    **shared,
+                    settings=settings,
+                    settings_id=settings_id(settings),
+                    seed=row.seed,
+                    step=row.step,
+                    evaluation=kind,
+                    best_of=algorithm.default_best_of if row.best_of is None else row.best_of,
+                    first_episode_seed=row.episodes[0].seed,
+                    episodes=len(row.episodes),
+                    outcomes="".join(str(int(episode.success)) for episode in row.episodes),
+                    score=float(row.score or 0),
+                    mean_return=float(np.mean([episode.total_reward for episode in row.episodes])),
+                    mean_length=float(np.mean([episode.length for episode in row.episodes])),
+                    figures=figures.get((row.seed, row.step), {}),
+                )
+            )
+    return results
+
+
+def stand_in(run: Run) -> Result:
+    """Return a result of a run that tells its group, and nothing else."""
+    settings = changed_settings(run.config, {}, 0)
+    return Result(
+        task=run.config.task, method=algorithm_name(run.config.algorithm), settings=settings,
+        settings_id=settings_id(settings), seed=0, step=0, steps=run.config.total_steps, evaluation="training",
+        best_of=run.config.algorithm.default_best_of, first_episode_seed=0, episodes=0, outcomes="", score=np.nan,
+        score_name="", mean_return=np.nan, mean_length=np.nan, success_timing="", dataset_fingerprint="", versions="",
+        run="",
+    )  # fmt: skip
+
+
+def changed_settings(config: RunConfig, acting: Mapping[str, Any], step: int) -> str:
+    """Return the hyperparameters and settings of an evaluation that are not at their defaults, as sorted JSON."""
+    changed: dict[str, Any] = {"steps": config.steps} if step > config.steps else {}
+    for owner in (config, config.algorithm):
+        for field in dataclasses.fields(owner):
+            value = acting.get(field.name, getattr(owner, field.name))
+            if field.name not in LEFT_OUT and value != field.default:
+                changed[field.name] = value
+    return json.dumps(changed, sort_keys=True)
+
+
+def success_timing(run: Run) -> str:
+    """Return whether a step was judged "before" or "after" it; empty where only the environment knows."""
+    if run.config.success_timing != "environment":
+        return run.config.success_timing
+    try:
+        return "before" if find_source(run.config.task).name == "ogbench" else ""
+    except InputError:  # a task that nobody registered
+        return ""
+
+
+def score_name(run: Run, rows: list[EvaluationRow]) -> str:
+    """Return what the score is, as the newest policy says; where there is none, what the episodes agree with."""
+    for step in reversed(run.steps):
+        with contextlib.suppress(DamagedCheckpoint):
+            name = read_metadata(run.directory.policies / step_name(step)).get("score_name")
+            if isinstance(name, str) and name:
+                return name
+    played = [row for row in rows if row.episodes]
+    rates = [100 * row.successes / len(row.episodes) for row in played]
+    return "success (%)" if np.allclose(rates, [row.score or 0 for row in played]) else "score"

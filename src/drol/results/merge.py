@@ -1,0 +1,159 @@
+"""Put results of several files, runs and machines together, and find what does not belong together."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from drol.errors import InputError
+from drol.results.collect import collect_results, read_all
+from drol.results.result import Result, Results
+
+SHOWN = 8  # characters of a fingerprint that are shown
+
+
+def merge_results(paths: Iterable[Path | str], keep_apart: bool = False) -> list[Results]:
+    """Merge results; those that occur twice are kept once.
+
+    Args:
+        paths: Files of results, runs, or folders with runs.
+        keep_apart: Whether results of one task that differ in data, timing of success or versions of the simulator
+            are kept apart; otherwise they are refused. The first part has, for each task, what most of its results
+            have in common; the second part what the next most have, and so on.
+
+    Returns:
+        The parts; one, unless results had to be kept apart. Results that say different things of the same policy are
+        refused. What could not be read is in `skipped` of the first part.
+    """
+    collected = collect_results(paths)
+    results = distinct(collected)
+    differing = differences_in_circumstances(results)
+    if differing and not keep_apart:
+        advice = "--keep-apart writes a file for each"
+        raise InputError(f"these results do not belong together: {differing[0]}{more(differing)}; {advice}")
+    parts = [Results(rows) for rows in parts_of(results)] or [Results()]
+    for part in parts:
+        check_no_contradiction(part)
+    parts[0].skipped = collected.skipped
+    return parts
+
+
+def check_results(paths: Iterable[Path | str]) -> list[str]:
+    """Return a line for each thing that is wrong with results.
+
+    These are rows that make no sense, results that contradict each other, results of one task that differ in data,
+    timing of success or versions of the simulator, seeds that one group has and another one of the same task lacks,
+    and seeds that stopped early.
+
+    Args:
+        paths: Files of results, runs, or folders with runs.
+    """
+    collected = read_all(paths)
+    results = distinct(collected)
+    found = [*collected.skipped, *differences_in_circumstances(results)]
+    for part in parts_of(results):
+        found += contradictions(part)
+    return found + missing_seeds(results)
+
+
+def distinct(results: Iterable[Result]) -> list[Result]:
+    """Return the results without those that occur twice, whatever their runs are called.
+
+    The evaluations of a run that went on for longer are those of the longer run.
+    """
+    kept: dict[tuple[Any, ...], Result] = {}
+    for result in results:
+        key = (*result.identity, result.score, result.outcomes, result.first_episode_seed, circumstances(result))
+        if key not in kept or result.steps > kept[key].steps:
+            kept[key] = result
+    return list(kept.values())
+
+
+def consistent(results: Iterable[Result]) -> list[Result]:
+    """Return each result once; refuse results that say different things of the same policy."""
+    found = distinct(results)
+    check_no_contradiction(found)
+    return found
+
+
+def parts_of(results: Sequence[Result]) -> list[list[Result]]:
+    """Split results so that in each part those of a task share data, timing of success and simulator."""
+    counts = Counter((result.task, circumstances(result)) for result in results)
+    ranks: dict[Any, int] = {}
+    for task in dict.fromkeys(result.task for result in results):
+        own = [each for each, _ in counts.most_common() if each[0] == task]
+        ranks |= {each: rank for rank, each in enumerate(own)}
+    parts: list[list[Result]] = [[] for _ in range(max(ranks.values(), default=-1) + 1)]
+    for result in results:
+        parts[ranks[result.task, circumstances(result)]].append(result)
+    return parts
+
+
+def circumstances(result: Result) -> tuple[str, ...]:
+    return tuple(result.circumstances.values())
+
+
+def differences_in_circumstances(results: Iterable[Result]) -> list[str]:
+    """Return a line for each task and circumstance that is not the same in all of its results, with runs."""
+    found: dict[tuple[str, str], dict[str, str]] = {}  # (task, circumstance) -> value -> a run that has it
+    for result in results:
+        for name, value in result.circumstances.items():
+            found.setdefault((result.task, name), {}).setdefault(value, result.run)
+    lines = []
+    for (task, name), runs in found.items():
+        if len(runs) > 1:
+            length = SHOWN if name == "dataset_fingerprint" else None
+            words = " and ".join(f"{value[:length] or 'unknown'} in {run}" for value, run in runs.items())
+            lines.append(f"on {task}, {name} is {words}")
+    return lines
+
+
+def contradictions(results: Iterable[Result]) -> list[str]:
+    """Return a line for each result that has another score than one before it for the same policy."""
+    first: dict[tuple[Any, ...], Result] = {}
+    lines = []
+    for result in results:
+        before = first.setdefault(result.identity, result)
+        if (result.score, result.outcomes) != (before.score, before.outcomes):
+            which = f"{result.method} {result.settings_id} on {result.task}, seed {result.seed}, step {result.step:,}"
+            scores = f"{before.score:g} in {before.run} and {result.score:g} in {result.run}"
+            lines.append(f"{which}, best of {result.best_of} ({result.evaluation}) scores {scores}")
+    return lines
+
+
+def check_no_contradiction(results: Iterable[Result]) -> None:
+    """Refuse results that say different things of the same policy."""
+    lines = contradictions(results)
+    if lines:
+        raise InputError(f"results contradict each other: {lines[0]}{more(lines)}; leave one of the two out")
+
+
+def missing_seeds(results: Iterable[Result]) -> list[str]:
+    """Return a line for each group that lacks seeds of its task, and for each seed that stopped early."""
+    last: dict[tuple[Any, ...], dict[int, Result]] = {}  # group -> seed -> its last evaluation while it trained
+    for result in results:
+        if result.evaluation == "training":
+            own = last.setdefault(result.group, {})
+            if result.seed not in own or result.step > own[result.seed].step:
+                own[result.seed] = result
+    lines = []
+    for group, seeds in last.items():
+        task, method, settings, _ = group
+        others = {seed for other, rows in last.items() if other[0] == task for seed in rows}
+        lacking = sorted(others - seeds.keys())
+        if lacking:
+            lines.append(f"{method} {settings} on {task} lacks {seed_words(lacking)}, which other results have")
+        for seed, result in sorted(seeds.items()):
+            if result.step < result.steps:
+                reached = f"{result.step:,} of {result.steps:,} updates"
+                lines.append(f"{method} {settings} on {task}: seed {seed} was last evaluated after {reached}")
+    return lines
+
+
+def seed_words(seeds: Sequence[int]) -> str:
+    return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+
+
+def more(lines: Sequence[str]) -> str:
+    """Return how many lines of the same kind follow the first."""
+    return f" (and {len(lines) - 1} more; `drol results check` lists all)" if len(lines) > 1 else ""

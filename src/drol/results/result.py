@@ -1,0 +1,163 @@
+"""A result: the evaluation of one seed of one run, with all that says what it may be compared with."""
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self, get_args, get_type_hints
+
+from drol.algorithms import find_algorithm
+from drol.decoding import Count, Positive, convert, located, parse_json
+from drol.errors import InputError, unknown_name
+from drol.runs.config import RunConfig
+from drol.runs.records import Rows
+
+Evaluation = Literal["training", "extra"]
+EVALUATIONS = get_args(Evaluation)
+FIGURE = "figure/"  # begins the name of a column that holds one of `figures`
+SUCCESS = "success (%)"  # the name of a score that is the share of episodes that succeeded
+ROUNDING = 0.01  # percent
+# What no number follows from, or what a result says elsewhere.
+LEFT_OUT = (
+    "algorithm", "task", "seeds", "steps", "online_steps", "log_interval", "evaluation_interval",
+    "evaluation_episodes", "evaluation_seed", "checkpoint_interval", "success_timing", "dataset",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Result:
+    """One evaluation of one seed.
+
+    Attributes:
+        task: The name of the task.
+        method: The name of the algorithm.
+        settings: JSON with sorted names: the hyperparameters and settings of the run that are not at their defaults.
+            Evaluations of online training also name the `steps` that were made before it.
+        settings_id: Eight digits that stand for `settings`.
+        seed: The seed of the training.
+        step: The updates that the policy had.
+        steps: The updates that the run was to have, online ones included.
+        evaluation: "training", or "extra" for what `drol evaluate` added.
+        best_of: The actions that were drawn for each step, of which the critic chose.
+        first_episode_seed: The seed of the first episode; the others count up from it.
+        episodes: How many were played.
+        outcomes: A 1 for each episode that succeeded and a 0 for each that did not, in the order of their seeds.
+        score: What the task calls good.
+        score_name: What the score is, with its unit.
+        mean_return: The mean sum of rewards of the episodes.
+        mean_length: Their mean number of steps.
+        success_timing: Whether a step is judged "before" or "after" it; empty where that is not known.
+        dataset_fingerprint: What tells the data from other data.
+        versions: The versions of the packages that a score may depend on.
+        run: The last two parts of the run's folder.
+        figures: The diagnostics of the seed at this step, by name.
+    """
+
+    task: str
+    method: str
+    settings: str
+    settings_id: str
+    seed: Count
+    step: Count
+    steps: Count
+    evaluation: Evaluation
+    best_of: Positive
+    first_episode_seed: Count
+    episodes: Positive
+    outcomes: str
+    score: float
+    score_name: str
+    mean_return: float
+    mean_length: float
+    success_timing: str
+    dataset_fingerprint: str
+    versions: str
+    run: str
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+    def setting(self, name: str) -> Any:
+        """Return a hyperparameter or a setting of the run: what was given, else the default."""
+        given = json.loads(self.settings)
+        defaults = {each.name: each.default for each in dataclasses.fields(RunConfig) if each.name not in LEFT_OUT}
+        defaults |= {each.name: each.default for each in dataclasses.fields(find_algorithm(self.method))}
+        if name not in given | defaults:
+            raise unknown_name(f"setting of {self.method}", name, [*given, *defaults])
+        value = given.get(name, defaults.get(name))
+        return tuple(value) if isinstance(value, list) else value
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What two results may not share unless they are the same."""
+        return (*self.group, self.seed, self.step, self.evaluation)
+
+    @property
+    def group(self) -> tuple[str, str, str, int]:
+        """What results of different seeds and steps share: task, method, settings and the number of actions drawn."""
+        return self.task, self.method, self.settings_id, self.best_of
+
+    @property
+    def circumstances(self) -> dict[str, str]:
+        """What must be the same for the scores of one task to be compared: data, timing, versions of the simulator."""
+        versions = dict(each.split(" ", 1) for each in self.versions.split(", ") if " " in each)
+        values = {"dataset_fingerprint": self.dataset_fingerprint, "success_timing": self.success_timing}
+        return values | {name: versions.get(name, "") for name in ("gymnasium", "mujoco", "ogbench")}
+
+    def columns(self) -> dict[str, Any]:
+        """Return the result as flat columns for a table."""
+        values = {name: getattr(self, name) for name in COLUMNS}
+        return values | {FIGURE + name: value for name, value in self.figures.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.columns()
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the result that `columns` gave, perhaps as text; raise `InputError` for one that makes no sense."""
+        own = {name: value for name, value in values.items() if name in COLUMNS}
+        figures = {
+            name.removeprefix(FIGURE): value for name, value in values.items() if name and name.startswith(FIGURE)
+        }
+        figures = {name: value for name, value in figures.items() if value not in (None, "")}
+        result: Self = convert(own, cls, strict=False)
+        result = dataclasses.replace(result, figures=convert(figures, dict[str, float], "figure", strict=False))
+        result.check()
+        return result
+
+    def check(self) -> None:
+        """Raise `InputError` for values that contradict each other."""
+        settings = located("settings", lambda: convert(parse_json(self.settings), dict[str, Any]))
+        if settings_id(self.settings) != self.settings_id:
+            raise InputError(f"settings_id: expected {settings_id(self.settings)}, got {self.settings_id}")
+        convert(settings.get("num_candidates", 1), Positive, "settings.num_candidates")
+        if len(self.outcomes) != self.episodes or set(self.outcomes) - {"0", "1"}:
+            raise InputError(f"outcomes: expected {self.episodes} of 0 and 1, got {len(self.outcomes)} characters")
+        if not math.isfinite(self.score):
+            raise InputError(f"score: expected a finite number, got {self.score}")
+        rate = 100 * self.outcomes.count("1") / self.episodes
+        if self.score_name == SUCCESS and abs(self.score - rate) > ROUNDING:
+            raise InputError(f"score: expected {rate:g}, the share of successes in outcomes, got {self.score:g}")
+
+
+# The columns of a file, apart from figures, and the type of each.
+COLUMNS: dict[str, type] = {
+    name: kind if kind in (int, float) else str for name, kind in get_type_hints(Result).items() if name != "figures"
+}
+
+
+class Results(Rows[Result]):
+    """Results, and a line for each row, run or file that had to be left out.
+
+    Attributes:
+        skipped: What was left out, each with the reason.
+    """
+
+    def __init__(self, rows: Iterable[Result] = (), skipped: Iterable[str] = ()):
+        super().__init__(rows)
+        self.skipped = list(skipped)
+
+
+def settings_id(settings: str) -> str:
+    """Return the eight digits that stand for the text of some settings."""
+    return hashlib.sha256(settings.encode()).hexdigest()[:8]

@@ -1,0 +1,1 @@
+"""Experts trained online, for `drol data collect`."""
