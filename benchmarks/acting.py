@@ -29,9 +29,9 @@ from drol.checkpoints import step_name
 from drol.data.standardisation import Standardisation
 from drol.export.export import export_policy
 from drol.policy import save_policies
-from drol.reproduction.documents import fill_document
-from drol.reproduction.propositions.proposition_tables import markdown
 from drol.runs.directory import RunDirectory
+from drol_reproduction.documents import fill_document
+from drol_reproduction.propositions.proposition_tables import markdown
 
 OBSERVATIONS, ACTIONS = 29, 8  # of the ant
 STRETCH = 1024  # calls before it is the next one's turn, so that few of them find the networks of another in the cache

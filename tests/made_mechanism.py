@@ -2,7 +2,7 @@
 
 import json
 
-from drol.reproduction.mechanism import MechanismRow
+from drol_reproduction.mechanism import MechanismRow
 
 CUBE = "cube-single-play-singletask-task2-v0"
 

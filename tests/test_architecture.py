@@ -73,17 +73,18 @@ def test_the_examples_of_public_names_run(name, monkeypatch):
 
 
 def test_every_source_module_says_what_it_is():
-    for path in (ROOT / "src" / "drol").rglob("*.py"):
-        if path.stat().st_size:
-            name = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
-            assert importlib.import_module(name).__doc__, name
+    for source in (ROOT / "src", ROOT / "reproduction" / "src"):
+        for path in source.rglob("*.py"):
+            if path.stat().st_size:
+                name = ".".join(path.relative_to(source).with_suffix("").parts).removesuffix(".__init__")
+                assert importlib.import_module(name).__doc__, name
 
 
 def test_to_import_drol_changes_no_style_of_matplotlib():
     code = (
         "import matplotlib; before = dict(matplotlib.rcParams); "
-        "import drol.reports.run_pages, drol.reports.task_data_figures, drol.bench.bench_figure; "
-        "import drol.reproduction.propositions.proposition_figures, drol.reproduction.propositions.bandit; "
+        "import drol.reports.run_pages, drol.reports.task_data_figures; "
+        "import drol_reproduction.propositions.proposition_figures, drol_reproduction.propositions.bandit; "
         "import sys; sys.exit(dict(matplotlib.rcParams) != before)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

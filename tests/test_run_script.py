@@ -51,7 +51,8 @@ class Checkout:
         self.path = folder / "bin"
         self.folder.mkdir()
         self.path.mkdir()
-        for name in ["run", "pyproject.toml", "constraints.txt", "runtime/pyproject.toml"]:
+        projects = [f"{folder}pyproject.toml" for folder in ("", "runtime/", "reproduction/")]
+        for name in ["run", "constraints.txt", *projects]:
             (self.folder / name).parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / name, self.folder / name)
         for name in TOOLS:
@@ -157,7 +158,7 @@ def test_ogbench_comes_without_labmaze_from_python_3_13_on(checkout, minor, apar
     assert checkout.run("train").returncode == 0
     installs = checkout.calls("pip install")
     assert all(call.startswith("uv pip" if with_uv else f"python3.{minor} -m pip") for call in installs)
-    assert installs[0].endswith(f"--editable {checkout.folder}/runtime --editable {checkout.folder}[all]")
+    assert installs[0].endswith(f"--editable {checkout.folder}/reproduction --editable {checkout.folder}[all]")
     if apart:
         assert len(installs) == 2
         assert installs[1].endswith(f"--no-deps {pins()['dm-control']} {pins()['ogbench']}")

@@ -11,12 +11,12 @@ from drol.algorithms import ALGORITHMS, Algorithm
 from drol.bounds import allowed_words
 from drol.cli.algorithms import cell, columns, first_line, show, steps
 from drol.presets.settings import family_rows
-from drol.reproduction.experiments import short_name
-from drol.reproduction.propositions.proposition_tables import markdown
-from drol.reproduction.published import Published, family_cells
-from drol.reproduction.render import number
-from drol.reproduction.table import TITLES, scores_by_cell
 from drol.results.result_files import read_results
+from drol_reproduction.experiments import short_name
+from drol_reproduction.propositions.proposition_tables import markdown
+from drol_reproduction.published import Published, family_cells
+from drol_reproduction.render import number
+from drol_reproduction.table import TITLES, scores_by_cell
 from website.links import ROOT
 
 RESULTS = ROOT / "results" / "paper_small.csv"

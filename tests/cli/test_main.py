@@ -111,6 +111,16 @@ def test_a_used_folder_is_refused_and_left_alone(capsys, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
+def test_without_the_reproduction_one_line_says_how_to_install_it(monkeypatch, capsys):
+    for name in [each for each in sys.modules if each.split(".")[0] == command_line.COMPANION]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if not each.endswith("reproduction/src")])
+    monkeypatch.setattr(sys, "path_importer_cache", {})
+    assert main(["paper", "plan"]) == 2
+    message = "`drol paper` needs drol_reproduction; install it from a checkout: pip install ./reproduction"
+    assert capsys.readouterr().err == f"drol: error: {message}\n"
+
+
 def test_every_command_explains_itself(capsys):
     for name in COMMANDS:
         try:

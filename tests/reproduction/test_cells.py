@@ -3,7 +3,7 @@ import statistics
 import pytest
 from scipy import stats
 
-from drol.reproduction.cells import (
+from drol_reproduction.cells import (
     Summary,
     corrected_cells,
     difference_interval,
@@ -11,7 +11,7 @@ from drol.reproduction.cells import (
     make_cell,
     summarised,
 )
-from drol.reproduction.published import Published
+from drol_reproduction.published import Published
 
 
 def test_the_interval_is_that_of_scipys_welch_test():

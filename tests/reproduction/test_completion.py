@@ -7,8 +7,8 @@ from made_results import made_result
 
 from drol.jobs.job import Timing
 from drol.planning.planned_run import PlannedRun
-from drol.reproduction.completion import status_tables
 from drol.results.collect import changed_settings
+from drol_reproduction.completion import status_tables
 
 TASK = "pointmaze-medium-navigate-singletask-task1-v0"
 

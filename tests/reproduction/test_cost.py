@@ -2,9 +2,9 @@ import pytest
 
 from drol.jobs.job import Timing, append_timing
 from drol.planning.planned_run import PlannedRun
-from drol.reproduction import cost as costing
-from drol.reproduction.cost import operations_of, remaining_cost
-from drol.reproduction.plan import make_plan
+from drol_reproduction import cost as costing
+from drol_reproduction.cost import operations_of, remaining_cost
+from drol_reproduction.plan import make_plan
 
 CUBE = "cube-single-play-singletask-task2-v0"
 

@@ -1,7 +1,7 @@
 import pytest
 
 from drol.errors import InputError
-from drol.reproduction.documents import fill_blocks, fill_document
+from drol_reproduction.documents import fill_blocks, fill_document
 
 TEXT = """# Title
 <!-- made by: drol count (two) -->

@@ -1,8 +1,8 @@
 from drol.jobs.job import Finished, read_timings
 from drol.planning.execute_runs import execute_runs
 from drol.planning.planned_run import PlannedRun, RunStatus
-from drol.reproduction.execute_plan import execute, execute_all
-from drol.reproduction.plan import make_plan
+from drol_reproduction.execute_plan import execute, execute_all
+from drol_reproduction.plan import make_plan
 
 
 class Recorder:

@@ -1,8 +1,8 @@
 import pytest
 from made_results import made_result
 
-from drol.reproduction.gate import CUBE, fql_gate, gate_table, gates, iql_gate
-from drol.reproduction.protocol import paper_settings
+from drol_reproduction.gate import CUBE, fql_gate, gate_table, gates, iql_gate
+from drol_reproduction.protocol import paper_settings
 
 
 def rows(method, updates, scores, **changes):

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from drol.jobs.job import read_timings
-from drol.reproduction import completion, summary
-from drol.reproduction.documents import fill_blocks
-from drol.reproduction.mechanism import read_mechanism
 from drol.results.merge import check_results
 from drol.results.result_files import read_results
+from drol_reproduction import completion, summary
+from drol_reproduction.documents import fill_blocks
+from drol_reproduction.mechanism import read_mechanism
 
 PROJECT = Path(__file__).parents[2]
 RESULTS = PROJECT / "results"

@@ -10,8 +10,8 @@ from toys import SPEC, TINY, random_state, saved_run, tiny_config, tiny_task, wi
 
 import drol
 from drol.errors import InputError
-from drol.reproduction import mechanism
-from drol.reproduction.mechanism import (
+from drol_reproduction import mechanism
+from drol_reproduction.mechanism import (
     Routed,
     add_rows,
     compare_ownership,

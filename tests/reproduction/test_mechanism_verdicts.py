@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 from made_mechanism import made_row, made_rows
 
-from drol.reproduction.mechanism_verdicts import label_of, mechanism_tables, mechanism_verdicts
+from drol_reproduction.mechanism_verdicts import label_of, mechanism_tables, mechanism_verdicts
 
 
 def verdicts(rows):

@@ -6,14 +6,14 @@ from drol.cli.main import main
 from drol.errors import InputError
 from drol.planning.run_file import RunFile
 from drol.presets.settings import METHODS
-from drol.reproduction.experiments import BLOCKS
-from drol.reproduction.plan import family_of, make_plan
 from drol.results.collect import collect_results
 from drol.results.result_files import write_results
 from drol.runs.directory import RunDirectory
 from drol.runs.records import EvaluationRow
 from drol.storage import exclusive
 from drol.tasks.base import Episode
+from drol_reproduction.experiments import BLOCKS
+from drol_reproduction.plan import family_of, make_plan
 
 MAZE = "pointmaze-medium-navigate-singletask-task1-v0"
 EPISODE = Episode(0, -1.0, 1, True)

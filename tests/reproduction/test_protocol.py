@@ -1,6 +1,6 @@
 from made_results import made_result
 
-from drol.reproduction.protocol import paper_settings, protocol_differences, setting_differences
+from drol_reproduction.protocol import paper_settings, protocol_differences, setting_differences
 
 CUBE = "cube-single-play-singletask-task2-v0"
 

@@ -2,7 +2,7 @@ import pytest
 from made_results import made_result
 
 from drol.errors import InputError
-from drol.reproduction.scores import choosing_tasks, chosen_candidates, seed_scores
+from drol_reproduction.scores import choosing_tasks, chosen_candidates, seed_scores
 
 MAZE = "pointmaze-medium-navigate-singletask-task1-v0"
 

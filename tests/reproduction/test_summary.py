@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from made_results import made_group
 
-from drol.reproduction.summary import (
+from drol_reproduction.summary import (
     SEEDED,
     candidates_table,
     default_table,

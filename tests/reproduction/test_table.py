@@ -7,10 +7,10 @@ import pytest
 from made_results import made_result
 
 from drol.errors import InputError
-from drol.reproduction.experiments import COLUMNS
-from drol.reproduction.published import Published
-from drol.reproduction.render import STYLES, render
-from drol.reproduction.table import make_table
+from drol_reproduction.experiments import COLUMNS
+from drol_reproduction.published import Published
+from drol_reproduction.render import STYLES, render
+from drol_reproduction.table import make_table
 
 CUBE = "cube-single-play-singletask-task{}-v0"
 SECOND = CUBE.format(2)

@@ -18,8 +18,8 @@ from drol.cli import flags
 from drol.cli.main import complain
 from drol.errors import InputError
 from drol.machine import available_cores
-from drol.reproduction.documents import fill_document
 from drol.storage import write_whole
+from drol_reproduction.documents import fill_document
 from storm.configurations import CONFIGURATIONS, Configuration
 from storm.paper_queue import QUEUE_FAULTS, QueueTrial
 from storm.processes import get_ready

@@ -9,7 +9,7 @@ import sys
 import pytest
 from toys import TESTS
 
-from drol.reproduction.documents import START, fill_blocks
+from drol_reproduction.documents import START, fill_blocks
 from storm.run_state import differences, last_step, progress, saved_steps
 from storm.tally import Tally, add_storms, storm_tables
 

@@ -9,10 +9,10 @@ from made_sweeps import MAZE, halving, made_sweep, write_run
 
 from drol.errors import InputError
 from drol.planning.run_file import RunFile
-from drol.reproduction.plan import make_plan
 from drol.sweeps.search import choices, draw
 from drol.sweeps.sweep import Parameter, Search
 from drol.sweeps.sweep_runs import planned_runs, survivors, swept_runs
+from drol_reproduction.plan import make_plan
 
 
 def names(sweep):

@@ -12,7 +12,7 @@ from drol.algorithms.drol import DROL
 from drol.algorithms.fql import FQL
 from drol.algorithms.parts import uniform_in_ball
 from drol.algorithms.routing import candidate_diagnostics
-from drol.reproduction.propositions.propositions import Table, batch_of
+from drol_reproduction.propositions.propositions import Table, batch_of
 
 LAB = Path(__file__).parents[2] / "docs" / "lab"
 HILLS = [{"at": [0.6, 0.3], "height": 1.0, "width": 0.5}, {"at": [-0.4, -0.2], "height": 0.4, "width": 0.3}]

@@ -15,7 +15,7 @@ from browser import visit
 import drol
 from drol.algorithms import ALGORITHMS
 from drol.cli.main import COMMANDS, main
-from drol.reproduction.published import family_cells
+from drol_reproduction.published import family_cells
 
 ROOT = Path(__file__).parents[2]
 

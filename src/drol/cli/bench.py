@@ -15,17 +15,15 @@ from drol.cli.flags import Parser, whole_number
 from drol.cli.jax_cache import keep_compiled_programs
 from drol.errors import InputError
 from drol.progress import Progress
-from drol.reproduction.published import times
 from drol.storage import write_whole
 from drol.tasks import DEFAULT_TASK
 
 PARTS_HELP = "start: memory and compile time; evaluation: steps; speed: updates and actions (default: all)"
 QUICK = {"methods": ["drol", "fql"], "rounds": 2, "episodes": 8, "candidates": ()}
-FORMATS = (".png", ".svg", ".pdf")
 EPILOG = """examples:
   drol bench                                         every method; half an hour or more on two cores
   drol bench --quick                                 a first look
-  drol bench --methods drol fql --json speed.json --figure speed.png
+  drol bench --methods drol fql --json speed.json    `drol paper figure 3 --bench speed.json` draws it
   drol bench --parts evaluation --methods drol --task cube-single-play-singletask-task1-v0
   drol bench --methods drol --parts speed --against benchmarks.one_pass:make_update
 
@@ -49,16 +47,9 @@ def run(arguments: list[str]) -> int:
         results = bench(**options, report=progress.show)
     if parsed.json:
         write_whole(parsed.json, json.dumps(results, indent=2) + "\n")
-    if parsed.figure:
-        from drol.bench.bench_figure import bench_figure
-        from drol.reports.figure_style import save_figure
-
-        published = times.TRAINING_STEP, times.ACTION
-        save_figure(bench_figure(results, *published), parsed.figure)
     print(table(results))
-    for path in (parsed.json, parsed.figure):
-        if path:
-            print(f"wrote {path}")
+    if parsed.json:
+        print(f"wrote {parsed.json}")
     return 0
 
 
@@ -87,29 +78,16 @@ def read_arguments(arguments: list[str]) -> tuple[dict[str, Any], Namespace]:
     )
     parser.add_argument("--against", metavar="PATH", help="module:function that makes another code's update; see below")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to this file")
-    parser.add_argument("--figure", type=Path, metavar="FILE", help=f"draw them ({', '.join(FORMATS)})")
     parsed = parser.parse(arguments)
     for name in parsed.methods or ():
         find_algorithm(name)
-    for path in (parsed.json, parsed.figure):
-        if path and not path.absolute().parent.is_dir():
-            raise InputError(f"cannot write {path}: there is no folder {path.absolute().parent}")
-    if parsed.figure:
-        check_figure(parsed.figure, parsed.parts)
+    if parsed.json and not parsed.json.absolute().parent.is_dir():
+        raise InputError(f"cannot write {parsed.json}: there is no folder {parsed.json.absolute().parent}")
     given = {name: getattr(parsed, name) for name in ("methods", "rounds", "episodes")}
     given = {name: value for name, value in given.items() if value is not None}
     options = {"rounds": 5, "candidates": CANDIDATES} | (QUICK if parsed.quick else {}) | given
     rest = {name: getattr(parsed, name) for name in ("seeds", "preset", "against")}
     return options | rest | {"parts": measurable(parsed), "task": parsed.task or DEFAULT_TASK}, parsed
-
-
-def check_figure(path: Path, parts: list[str]) -> None:
-    if path.suffix not in FORMATS:
-        raise InputError(f"the figure is {path}; its name must end in {', '.join(FORMATS)}")
-    if "speed" not in parts:
-        raise InputError("--figure shows the part speed; add it to --parts")
-    if importlib.util.find_spec("matplotlib") is None:
-        raise InputError("figures need matplotlib; install it with: pip install 'drol[report]'")
 
 
 def measurable(parsed: Namespace) -> list[str]:

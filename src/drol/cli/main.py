@@ -18,6 +18,8 @@ from drol.storage import describe_fault
 
 Commands = Mapping[str, tuple[str, str]]  # name -> the module whose `run` it is, what it does
 
+COMPANION = "drol_reproduction"  # its own distribution, in reproduction/ of the checkout
+
 GROUPS: Mapping[str, Commands] = {
     "train": {
         "demo": ("drol.cli.demo", "train DROL in a maze for a few minutes and write a report"),
@@ -42,7 +44,7 @@ GROUPS: Mapping[str, Commands] = {
         "serve": ("drol.cli.serve", "answer HTTP requests with the actions of an exported policy"),
     },
     "reproduce": {
-        "paper": ("drol.cli.paper", "compute the paper's tables, figures and propositions"),
+        "paper": (f"{COMPANION}.cli", "compute the paper's tables, figures and propositions"),
         "bench": ("drol.cli.bench", "time every method on this machine, and other code beside it"),
         "doctor": ("drol.cli.doctor", "check the installation and this machine"),
     },
@@ -201,7 +203,13 @@ def dispatch(commands: Commands, arguments: list[str], prefix: str, usage: str) 
     if name not in commands:
         raise unknown_name(f"command of `{prefix}`", name, commands, f"`{prefix} --help` lists them all")
     with handled_by(leave):
-        module = importlib.import_module(commands[name][0])
+        try:
+            module = importlib.import_module(commands[name][0])
+        except ModuleNotFoundError as error:
+            if error.name != COMPANION:
+                raise
+            message = f"`{prefix} {name}` needs {COMPANION}; install it from a checkout: pip install ./reproduction"
+            raise InputError(message) from error
     return module.run(rest)
 
 

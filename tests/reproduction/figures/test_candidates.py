@@ -5,18 +5,20 @@ from pathlib import Path
 
 import pytest
 from made_results import made_result
+from matplotlib.figure import Figure
 from toys import TINY, tiny_config, tiny_task
 
 from drol.errors import InputError
-from drol.reproduction.figures.candidates import (
+from drol.training.train import train
+from drol_reproduction.figures.candidates import (
     candidates_figure,
     diagnosed_results,
     diagnosed_runs,
+    draw_times,
     find_sweeps,
     sweep_markdown,
     write_sweeps,
 )
-from drol.training.train import train
 
 SCENE = "scene-play-singletask-task2-v0"
 RESULTS = Path(__file__).parents[3] / "results"
@@ -85,6 +87,30 @@ def test_run_times_of_a_bench_are_below():
     figure = candidates_figure(sweeps({1: [0.0], 4: [0.1]}), bench)
     names = [tick.get_text() for axes in figure.axes for tick in axes.get_xticklabels()]
     assert {"drol\nK=16", "drol\nK=1", "sorl"} <= {*names}
+
+
+def draw(measured):
+    axes = Figure().subplots()
+    draw_times(axes, measured, {"sorl": 8.6, "fql": 5.0, "drol K=1": 4.7}, "one training step")
+    return axes
+
+
+def test_bars_are_medians_with_quartiles_and_the_published_numbers_hollow():
+    axes = draw({"drol K=1": [61.0], "sorl": [180.0, 162.0, 216.0], "drol K=4": [1.0]})
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["sorl", "drol\nK=1"]  # in the published order
+    errors, ours, published = axes.containers
+    assert [bar.get_height() for bar in ours] == [180.0, 61.0]
+    segments = errors.lines[2][0].get_segments()
+    assert segments[0][:, 1] == pytest.approx([171.0, 198.0])
+    assert segments[1][:, 1] == pytest.approx([61.0, 61.0])  # one round has no spread
+    assert [bar.get_height() for bar in published] == [8.6, 4.7]
+    assert not any(bar.get_fill() for bar in published)
+
+
+def test_times_that_were_not_measured_are_not_drawn():
+    axes = draw({"bc": [12.0]})
+    assert [text.get_text() for text in axes.texts] == ["not measured"]
+    assert not axes.containers
 
 
 def test_one_k_is_no_sweep():

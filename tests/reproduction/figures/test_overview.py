@@ -3,8 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from drol.reproduction.documents import fill_blocks
-from drol.reproduction.figures.overview import (
+from drol_reproduction.documents import fill_blocks
+from drol_reproduction.figures.overview import (
     ALPHA,
     PEAK,
     RATE,

@@ -2,7 +2,7 @@ import pytest
 from made_mechanism import made_row, made_rows
 
 from drol.errors import InputError
-from drol.reproduction.figures.ownership import ownership_figure
+from drol_reproduction.figures.ownership import ownership_figure
 
 
 def test_lag_curves_have_a_line_for_each_seed_and_a_thick_one_for_their_mean():

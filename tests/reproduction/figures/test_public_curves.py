@@ -2,8 +2,8 @@ import pytest
 from made_results import made_result
 
 from drol.errors import InputError
-from drol.reproduction.figures.public_curves import curves_caption, curves_figure, make_panels
-from drol.reproduction.protocol import paper_settings
+from drol_reproduction.figures.public_curves import curves_caption, curves_figure, make_panels
+from drol_reproduction.protocol import paper_settings
 
 CUBE = "cube-single-play-singletask-task2-v0"
 

@@ -4,7 +4,7 @@ import pytest
 from made_results import made_result
 
 from drol.errors import InputError
-from drol.reproduction.figures.sensitivity import sensitivity_curves, sensitivity_figure
+from drol_reproduction.figures.sensitivity import sensitivity_curves, sensitivity_figure
 
 CUBE = "cube-single-play-singletask-task1-v0"
 

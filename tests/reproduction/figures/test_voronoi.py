@@ -4,8 +4,8 @@ from toys import saved_run, tiny_config, tiny_task
 
 import drol
 from drol.errors import InputError
-from drol.reproduction.figures import voronoi
-from drol.reproduction.figures.voronoi import (
+from drol_reproduction.figures import voronoi
+from drol_reproduction.figures.voronoi import (
     Q_STEP,
     Scene,
     find_regimes,

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from drol.algorithms.drol import DROL
 from drol.algorithms.fql import FQL
-from drol.reproduction.propositions import bandit
-from drol.reproduction.propositions.bandit import BETTER, OPTIMUM, OTHER, RADIUS, WEIGHTS, Outcome, inside, true_reward
 from drol.transition import Spec
+from drol_reproduction.propositions import bandit
+from drol_reproduction.propositions.bandit import BETTER, OPTIMUM, OTHER, RADIUS, WEIGHTS, Outcome, inside, true_reward
 
 TINY = {"hidden_sizes": (8,), "batch_size": 32}
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from drol.networks.actors import LatentActor
-from drol.reproduction.propositions.coverage import RADIUS, actor_coverage, coverage, trained_actor
 from drol.transition import Spec
+from drol_reproduction.propositions.coverage import RADIUS, actor_coverage, coverage, trained_actor
 
 IN_PAIRS = np.asarray([[1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 1, 1]], bool)
 CASES = {

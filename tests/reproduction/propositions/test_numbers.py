@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from drol.reproduction.documents import START, fill_blocks
-from drol.reproduction.propositions.numbers import cheap_numbers
-from drol.reproduction.propositions.proposition_tables import COMMAND, proposition_tables
+from drol_reproduction.documents import START, fill_blocks
+from drol_reproduction.propositions.numbers import cheap_numbers
+from drol_reproduction.propositions.proposition_tables import COMMAND, proposition_tables
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "propositions.md"

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from drol.reproduction.propositions.propositions import (
+from drol_reproduction.propositions.propositions import (
     TetherProblem,
     ball_scale,
     bounded_tether_bias,

@@ -2,7 +2,7 @@ import csv
 
 from shared_files import shared
 
-from drol.reproduction.published.curves import (
+from drol_reproduction.published.curves import (
     curve_sources,
     mean_curve,
     public_curves,

@@ -5,12 +5,14 @@ from collections import defaultdict
 import pytest
 from shared_files import shared
 
+from drol.algorithms import known_algorithms
+from drol.bench.methods import CANDIDATES
 from drol.presets.paper_hyperparameters import DROL
 from drol.presets.settings import METHODS, TASKS, task_settings
-from drol.reproduction import published
-from drol.reproduction.experiments import COLUMNS
-from drol.reproduction.plan import family_of
-from drol.reproduction.published import (
+from drol_reproduction import published
+from drol_reproduction.experiments import COLUMNS
+from drol_reproduction.plan import family_of
+from drol_reproduction.published import (
     GENERAL_REMARKS,
     REMARKS,
     candidate_curves,
@@ -18,6 +20,7 @@ from drol.reproduction.published import (
     sensitivity,
     task_cells,
 )
+from drol_reproduction.published.times import ACTION, TRAINING_STEP
 
 LARGE = "antmaze-large-navigate-singletask-task1-v0"
 
@@ -113,3 +116,9 @@ def test_the_files_are_those_that_were_transcribed_from_the_paper(name, own):
     found = sorted((names.get(row["method"], row["method"].lower()), float(row["mean"])) for row in rows)
     assert found == sorted((method, cell.mean) for (_, method), cell in own().items())
     assert not [row for row in rows if not re.fullmatch(r"-?\d+(\.\d+)?", row["mean"])]
+
+
+def test_published_times_are_of_methods_that_drol_bench_measures():
+    assert {name.split(" ")[0] for name in TRAINING_STEP} <= {*known_algorithms()}
+    assert {f"drol K={count}" for count in CANDIDATES} >= {name for name in TRAINING_STEP if "K=" in name}
+    assert {*ACTION} <= {*known_algorithms()}

@@ -1,0 +1,37 @@
+"""`drol paper gate`."""
+
+from pathlib import Path
+
+from drol.cli.flags import Parser
+from drol.errors import InputError
+from drol_reproduction.cli.flags import add_result_flags, results_from
+from drol_reproduction.documents import fill_document
+from drol_reproduction.gate import COMMAND, gate_table, gates
+
+EPILOG = """gates, on cube-single-play-singletask-task2-v0:
+  fql   after 20,000 and 40,000 updates with the paper's settings, against six public runs (alpha 217, 294, 400; two
+        seeds each): on the curve if the 95% interval of the difference holds 0 and the means are within 15 points
+  iql   after 100,000 updates with networks of three layers of 256: at least 60
+
+exit codes: 0 if every gate is passed, 1 if one is not or lacks seeds
+
+examples:
+  drol paper gate --scale short
+  drol paper gate --results results/paper_short.csv --document docs/reproduction.md"""
+
+
+def run(arguments: list[str]) -> int:
+    parser = Parser("paper gate", "Say whether baselines of ours learn as fast as public runs.", EPILOG)
+    add_result_flags(parser)
+    parser.add_argument("--document", type=Path, metavar="FILE", help="a Markdown file whose marked table is made")
+    parsed = parser.parse(arguments)
+    if parsed.document and not parsed.document.is_file():
+        raise InputError(f"--document is {parsed.document}; it must be a Markdown file that exists")
+    results = results_from(parsed)
+    found = gates(results)
+    if parsed.document:
+        fill_document(parsed.document, COMMAND, {"gates": gate_table(found)})
+        print(f"wrote {parsed.document}")
+    else:
+        print(gate_table(found))
+    return 0 if all(gate.passed for gate in found) and not results.skipped else 1

@@ -1,0 +1,112 @@
+"""What a plan costs: updates, core-hours of this machine, GPU-hours."""
+
+import functools
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from drol.algorithms import Algorithm, known_algorithms
+from drol.bench.operations import update_operations
+from drol.bench.timers import PRODUCT_OPERATIONS, matmul_timer
+from drol.data.random_dataset import random_dataset
+from drol.jobs.job import read_timings
+from drol.machine import available_cores
+from drol.planning.planned_run import PlannedRun
+from drol.tasks import find_source
+from drol_reproduction.experiments import DEFAULT_K
+from drol_reproduction.plan import Plan
+from drol_reproduction.published.times import TRAINING_STEP
+
+REACHED = 0.65  # share of the rate of a large matrix product that updates of the paper's size reach, results/bench.json
+GPU_WORDS = (
+    "GPU-hours are an estimate: the times of one update in the paper's figure 3, on hardware that it does not name, "
+    "for one seed after another and without evaluations; methods that it does not show are given the time of FQL, K "
+    "above 16 that of 16"
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What is still to be done."""
+
+    updates: int  # of all seeds
+    core_hours: float
+    gpu_hours: float
+    how: str  # where the hours come from
+
+
+def remaining_cost(plan: Plan) -> Cost:
+    """Return what the unfinished runs of a plan cost.
+
+    Core-hours follow from the time that finished runs of the same scale took, evaluations included, by the operations
+    of their updates; where there are none, from a matrix product that is timed now.
+    """
+    left = [(run, len(run.seeds) * (status.steps - status.step)) for run, status in plan.statuses() if not status.done]
+    rates = measured_rates(plan.root, plan.scale)
+    operations = {run.name: operations_of(run) for run, _ in left}
+    if rates:
+        how = f"core-hours from {sum(map(len, rates.values()))} finished runs here, by the operations of their updates"
+        typical = statistics.median(rate for each in rates.values() for rate in each)
+    else:
+        typical = REACHED * PRODUCT_OPERATIONS / min(timed_product() for _ in range(3))
+        how = (
+            f"core-hours at {typical / 1e9:.0f} GFLOP/s, {REACHED:.0%} of a matrix product timed now on all cores, "
+            "without evaluations"
+        )
+    seconds = sum(
+        operations[run.name] * updates / statistics.median(rates.get(run.method, [typical])) for run, updates in left
+    )
+    how += "; " + GPU_WORDS
+    cores = 1 if rates else available_cores()
+    return Cost(sum(updates for _, updates in left), cores * seconds / 3600, gpu_hours(left), how)
+
+
+def operations_of(run: PlannedRun) -> int:
+    return operations(run.config.algorithm, *sizes(run.task))
+
+
+@functools.cache
+def operations(algorithm: Algorithm, observation_size: int, action_size: int) -> int:
+    return update_operations(algorithm, random_dataset(8, observation_size, action_size))
+
+
+@functools.cache
+def sizes(task: str) -> tuple[int, int]:
+    """Return how many numbers an observation and an action of a benchmark's task have."""
+    entry = next(entry for entry in find_source(task).datasets() if task in entry.tasks)
+    return int(entry.observation), entry.action or 1
+
+
+def measured_rates(root: Path, scale: str) -> dict[str, list[float]]:
+    """Return the operations a second that finished runs of a scale reached, for each method."""
+    rates: dict[str, list[float]] = defaultdict(list)
+    for timing in read_timings(root):
+        known = timing.method in known_algorithms()  # one that a sweep had with `--import` is not
+        if timing.scale == scale and known and not timing.failed and timing.seconds > 0:  # 0: a cluster did not say
+            changes = {} if timing.candidates is None else {"num_candidates": timing.candidates}
+            run = PlannedRun(scale, timing.task, timing.method, (0,), changes)
+            rates[timing.method].append(operations_of(run) * timing.updates * timing.seeds / timing.seconds)
+    return dict(rates)
+
+
+def gpu_hours(updates: Iterable[tuple[PlannedRun, int]]) -> float:
+    """Return what updates of runs take at the published times of one update."""
+    return sum(count * gpu_milliseconds(run) for run, count in updates) / 3.6e6
+
+
+def gpu_milliseconds(run: PlannedRun) -> float:
+    """Return the published time of an update, or that of what is nearest to it in the figure."""
+    candidates = run.changes.get("num_candidates", DEFAULT_K)
+    listed = max(k for k in (1, 4, 8, 16) if k <= candidates)
+    return TRAINING_STEP.get(f"drol K={listed}" if run.method == "drol" else run.method, TRAINING_STEP["fql"])
+
+
+def timed_product() -> float:
+    return product_timer()()
+
+
+@functools.cache
+def product_timer():
+    return matmul_timer()

@@ -1,0 +1,51 @@
+"""Run what a plan still lacks; the same call again goes on where it was cut."""
+
+from collections.abc import Callable, Iterable
+
+from drol.jobs.job import Executor, Finished
+from drol.jobs.local import LocalExecutor
+from drol.planning.execute_runs import execute_runs
+from drol.progress import Report
+from drol_reproduction.plan import Plan
+
+
+def execute(
+    plan: Plan, executor: Executor | None = None, report: Report | None = None, imports: Iterable[str] = ()
+) -> list[Finished]:
+    """Run what a plan still lacks.
+
+    Args:
+        plan: What `make_plan` returned.
+        executor: What does the jobs; processes of this machine, one for each core, if None.
+        report: Called as `report(done, total, what)`, in updates, as runs go on and after each run.
+        imports: Modules that the process of each run imports first.
+
+    Returns:
+        How each job ended. One that failed does not stop the others; its log says why.
+    """
+    return execute_runs(plan.statuses(), plan.root, executor or LocalExecutor(), report, imports)
+
+
+def execute_all(
+    make: Callable[[], Plan],
+    executor: Executor | None = None,
+    report: Report | None = None,
+    imports: Iterable[str] = (),
+) -> tuple[Plan, list[Finished]]:
+    """Run a plan, and what is added to it by its own results: the runs of DROL* when its K is known.
+
+    Args:
+        make: A function that makes the plan, such as `lambda: make_plan("table1", "small")`.
+        executor: As in `execute`.
+        report: As in `execute`.
+        imports: As in `execute`.
+
+    Returns:
+        The last plan and how each job ended; a job that failed ends it after the others of its plan.
+    """
+    plan, ended = make(), []
+    while True:
+        ended += execute(plan, executor, report, imports)
+        before, plan = plan, make()
+        if any(each.code for each in ended) or not plan.unfinished() or plan.runs == before.runs:
+            return plan, ended

@@ -1,1 +1,0 @@
-"""The paper's plan, tables, figures, propositions and mechanism."""
