@@ -1,6 +1,7 @@
 import dataclasses
 import multiprocessing
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -323,3 +324,12 @@ def test_the_processes_import_no_jax():
     modules = [f"{folder}.{name}" for name in ("collecting_process", "mazes", "soccer", "manipulation", "collect")]
     code = f"import sys, {', '.join(modules)}, drol.cli.data.collect; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the kernels are of x86")
+def test_arrays_do_not_depend_on_the_kernels_that_openblas_chooses(mine, tmp_path, monkeypatch):
+    collect("cube-single-play-v0", mine, episodes=1, rows=40, processes=1)
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
+    other = tmp_path / "other.npz"
+    collect("cube-single-play-v0", other, episodes=1, rows=40, processes=1)
+    assert members(mine) == members(other)

@@ -3,6 +3,7 @@
 import contextlib
 import multiprocessing
 import os
+import platform
 import signal
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,8 +15,11 @@ from drol.errors import InputError
 from drol.tasks.ogbench.collecting.collecting_process import Collected, Failed, serve
 
 ATTEMPTS = 3  # to collect a trajectory whose process dies
-# Each process uses one thread for NumPy, since more threads would compete for the cores.
-ONE_THREAD: dict[str, str] = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+# One thread for NumPy, since more threads would compete for the cores. OpenBLAS chooses its kernels by the processor, and
+# they round differently, so that the same seed would give other arrays on another machine.
+VARIABLES: dict[str, str] = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1") | (
+    {"OPENBLAS_CORETYPE": "Haswell"} if platform.machine() in ("x86_64", "AMD64") else {}
+)
 
 
 class Team:
@@ -95,10 +99,10 @@ class Team:
 
 @contextlib.contextmanager
 def settings_of_new_processes() -> Iterator[None]:
-    """Set one thread for NumPy in processes started in this context, and block Ctrl-C, which the parent handles."""
-    before: Mapping[str, Any] = {name: os.environ.get(name) for name in ONE_THREAD}
+    """Set `VARIABLES` for processes started in this context, and block Ctrl-C, which the parent handles."""
+    before: Mapping[str, Any] = {name: os.environ.get(name) for name in VARIABLES}
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    os.environ.update(ONE_THREAD)
+    os.environ.update(VARIABLES)
     try:
         yield
     finally:
