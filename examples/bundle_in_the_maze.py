@@ -1,11 +1,11 @@
-"""Play the episodes of `drol evaluate` again, with the actions of an exported bundle: the same score.
+"""Replay the episodes of `drol evaluate` with the actions of an exported bundle, and compare the scores.
 
     drol demo
     drol export runs/demo --out bundle
     python examples/bundle_in_the_maze.py runs/demo bundle --episodes 50
 
-The environment and the latents come from drol, so that every step can be compared with the trained policy; the
-actions that move the point come from `drol_runtime` alone.
+drol provides the environment and the latents, so that every step can be compared with the trained policy. The actions
+that move the point come from `drol_runtime`.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def play(run: drol.Run, bundle: str, episodes: int) -> tuple[list[bool], float]:
 
     @jax.jit
     def reference(observation, seed, step):
-        """What `drol evaluate` draws for this step of this episode: the latents, and the action."""
+        """Return the latents and the action that `drol evaluate` draws for this step of this episode."""
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), seed), step)
         return sampler.draw_latents(key, robot.best_of), policy.draw(observation, key, robot.best_of)
 

@@ -4,9 +4,8 @@
     python examples/control_loop.py bundle --seconds 10             # at the rate of the data, if the bundle has it
     python examples/control_loop.py bundle --rate 50 --seconds 10
 
-`Robot` here is a stand-in that answers at once; replace it by yours. What matters is around it: the loop keeps its
-rate and counts the deadlines that it misses, holds the last action when an observation is refused or late, limits how
-fast an action may change, and prints how long the policy took.
+`Robot` is a stand-in; replace it by your own. The loop keeps its rate and counts missed deadlines, holds the last
+action if an observation is rejected or late, limits the change of actions, and prints the latency of the policy.
 """
 
 import argparse
@@ -17,7 +16,7 @@ import numpy as np
 
 
 class Robot:
-    """A stand-in: a point that moves as it is told. Yours talks to motors."""
+    """A stand-in: a point that moves by each action. Your own class talks to motors."""
 
     def __init__(self, observation_size: int, action_size: int):
         self.state, self.action_size = np.zeros(observation_size), action_size
@@ -31,13 +30,13 @@ class Robot:
 
 
 class Loop:
-    """Acts `rate` times a second.
+    """Act `rate` times a second.
 
     Args:
-        policy: What `drol_runtime.load` returned.
-        robot: Anything with `observe` and `move`.
-        rate: Actions a second.
-        change_limit: How far an action may move from the last one, as a share of its range.
+        policy: A policy from `drol_runtime.load`.
+        robot: An object with `observe` and `move`.
+        rate: Actions per second.
+        change_limit: Largest change of an action per step, as a share of its range.
         when_late: "hold" the last action, or "zero": the middle of the range, which stops a robot that takes speeds.
     """
 
@@ -52,11 +51,11 @@ class Loop:
         self.missed, self.refused, self.latencies = 0, 0, []
 
     def step(self, deadline: float) -> None:
-        """Observe, decide and move once; whatever happens, the robot gets an action that is safe to repeat."""
+        """Observe, decide and move once. If the policy rejects the observation or is late, repeat a safe action."""
         started = time.perf_counter()
         try:
             self.policy.act(self.robot.observe(), out=self.wanted)
-        except drol_runtime.InputError as error:  # NaN from a sensor, a wrong shape: never guess
+        except drol_runtime.InputError as error:  # NaN from a sensor or a wrong shape
             self.refused += 1
             print(f"refused: {error}")
             self.fall_back()

@@ -1,4 +1,4 @@
-"""The same policy through onnxruntime: the caller draws the latents.
+"""Run an exported policy in onnxruntime; the caller draws the latents.
 
 drol export runs/demo --out bundle --onnx
 python examples/control_loop_onnx.py bundle --steps 1000
@@ -14,7 +14,7 @@ import onnxruntime
 
 
 def open_session(bundle: str) -> onnxruntime.InferenceSession:
-    """Return a session with one thread: a policy is too small to share."""
+    """Return a session with one thread, because a policy is too small for several."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     return onnxruntime.InferenceSession(str(Path(bundle) / "policy.onnx"), options, providers=["CPUExecutionProvider"])

@@ -1,4 +1,4 @@
-"""An algorithm of your own, outside the package: TD3+BC, complete. Copy this file and change the losses.
+"""Define TD3+BC outside the package. Copy this file and change the losses to write your own algorithm.
 
     L_pi = bc_weight |pi(s) - a|^2 / d_a  -  min_j Q_j(s, pi(s)) / E|q|                (actor_loss)
     L_Q  = mean_j (Q_j(s, a) - r - gamma m min_j Qbar_j(s', pi(s')))^2                 (parts.critic_loss)
@@ -6,8 +6,8 @@
 python examples/new_algorithm.py                                         trains it for a few hundred updates
 drol train --import new_algorithm --algorithm td3-bc --preset laptop     the same from the shell, in this folder
 
-Every file of `drol.algorithms` has this order: state, hyperparameters, init, update, act, step, losses. `update` draws
-what is random and calls `step`, which is a function of (state, batch, draws); this one draws nothing.
+Every file of `drol.algorithms` has this order: state, hyperparameters, init, update, act, step, losses. `update` makes
+the random draws and calls `step`, a deterministic function of (state, batch, draws). TD3+BC draws nothing.
 """
 
 import tempfile
@@ -27,7 +27,7 @@ from drol.transition import Metrics
 
 
 class State(eqx.Module):
-    """Everything that learns. Every leaf is an array; its `policy` is what `act` needs and what is saved."""
+    """All networks. Every leaf is an array; `policy` is the part that `act` needs and that is saved."""
 
     actor: Trainable[GaussianActor]
     critic: Trainable[QEnsemble]
@@ -50,7 +50,7 @@ class TD3BC(drol.Algorithm):
     batch_size: int = drol.hyperparameter(256, "transitions in one update", minimum=1)
     hidden_sizes: tuple[int, ...] = drol.hyperparameter((512, 512), "widths of the hidden layers", minimum=1)
 
-    draws_actions: ClassVar = False  # two actions for one observation are the same
+    draws_actions: ClassVar = False  # the policy is deterministic
     presets: ClassVar = {"laptop": {"hidden_sizes": (128, 128), "learning_rate": 1e-3, "target_rate": 0.02}}
 
     def init(self, key: Array, spec: drol.Spec) -> State:

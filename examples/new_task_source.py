@@ -1,6 +1,6 @@
-"""A task source of your own: data, an environment and a score under a name, without a change to drol.
+"""Define a task source outside the package: data, an environment and a score under a name.
 
-python examples/new_task_source.py        about a minute on two cores; everything goes to a folder that is removed
+python examples/new_task_source.py        about a minute on two cores; it writes to a temporary folder
 """
 
 import functools
@@ -51,7 +51,7 @@ class LineTasks(drol.TaskSource):
 
     def load(self, name: str, dataset_path: Path | None = None) -> drol.Task:
         if dataset_path is not None:
-            raise drol.InputError(f"{name} makes its own data; leave --dataset {dataset_path} out")
+            raise drol.InputError(f"{name} generates its data; remove --dataset {dataset_path}")
         return drol.task_from(random_data(Line(GOALS[name])), name, self.make_environment(name), score="success")
 
 

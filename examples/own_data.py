@@ -1,6 +1,6 @@
-"""Train on data of your own: write episodes, learn from them, act. No environment is needed.
+"""Train on your own data without an environment: write episodes, train, act.
 
-python examples/own_data.py        about a minute on two cores; everything goes to a folder that is removed
+python examples/own_data.py        about a minute on two cores; it writes to a temporary folder
 """
 
 import os
@@ -13,7 +13,7 @@ import drol
 
 
 def record_episode(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
-    """Push a point about on a line until it is near 0, as your robot would; the motor takes -3 to 3 volts.
+    """Push a point on a line until it is near 0; the motor takes -3 to 3 volts.
 
     Returns:
         Observations [T + 1, 1], actions [T, 1] in volts, rewards [T], and whether the task ended (or the time).
@@ -34,19 +34,19 @@ def record_episode(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]
 
 def main(folder: Path, steps: int = 2_000) -> float:
     """Return the share of starts from which the policy pushes the point towards 0."""
-    os.environ["DROL_DATA"] = str(folder / "datasets")  # where `files/NAME` is looked for
+    os.environ["DROL_DATA"] = str(folder / "datasets")  # the folder of `files/NAME`
     named = {"observation_dimensions": drol.Dimensions(("position",), ("m",))}  # `run.policy().observation_names`
     with drol.EpisodeWriter("line", action_low=-3, action_high=3, **named) as writer:
         for seed in range(300):
             writer.add(*record_episode(seed))
-    # `drol data check line` now shows what was recorded, how it was understood and what looks wrong.
+    # `drol data check line` now shows the recorded data, its interpretation and suspicious values.
 
     algorithm = drol.DROL(hidden_sizes=(64, 64), num_candidates=8, bc_weight=0.1, batch_size=128)
     config = drol.RunConfig(algorithm=algorithm, task="files/line", steps=steps, log_interval=500)
     run = drol.train(config, folder / "run", quiet=True)
 
     starts = np.linspace(-1, 1, 20)[:, None]
-    volts = run.policy().act({"position": starts[:, 0]}, seed=0)  # in the units of the data, one for each start
+    volts = run.policy().act({"position": starts[:, 0]}, seed=0)  # in volts, one per start
     share = float((np.sign(volts) == -np.sign(starts)).mean())
     print(f"pushed towards 0 from {share:.0%} of the starts")
     return share

@@ -1,6 +1,6 @@
-"""Everything that the command line does, from Python: train, resume, evaluate, judge by data, report, act.
+"""Use drol from Python: train, resume, evaluate with and without a simulator, report, act.
 
-python examples/train_from_python.py        about a minute on two cores; everything goes to a folder that is removed
+python examples/train_from_python.py        about a minute on two cores; it writes to a temporary folder
 """
 
 import tempfile
@@ -26,22 +26,22 @@ def main(folder: Path, steps: int = 600) -> drol.Run:
     drol.train(config, folder)
     run = drol.train(config, folder)  # the same call again resumes; this run is finished, so nothing is trained
 
-    # What was written, as typed rows; `run.evaluations.to_pandas()` makes a table where pandas is installed.
+    # The evaluations are typed rows. With pandas installed, `run.evaluations.to_pandas()` returns a table.
     for row in run.evaluations:
         print(f"step {row.step:,}, seed {row.seed}: {row.score:.0f}% of {len(row.episodes)} episodes succeed")
     print(f"last actor loss: {run.metrics[-1].values['actor_loss']:.3f}")
 
     best = drol.evaluate(run, episodes=2, best_of=4)  # the critic chooses among four actions
     print(f"best of 4: {best[0].score:.0f}%")
-    judged = drol.evaluate_offline(run, updates=50)  # no simulator; 50 updates are too few for more than a look
-    print(f"actions outside the support of the data: {judged[0].figures['outside_support']:.0%}")
+    offline = drol.evaluate_offline(run, updates=50)  # without a simulator; real evaluations use 5,000 updates
+    print(f"actions outside the support of the data: {offline[0].figures['outside_support']:.0%}")
     print(f"page: {drol.report(run)}")
 
-    # A policy takes observations as the environment gives them and answers in the units of the data.
+    # A policy takes raw observations and returns actions in the units of the data.
     policy = drol.load_policy(folder)  # the newest step, the first seed
     observation = np.zeros(2)
     print(f"one action: {policy.act(observation, seed=0)}; a batch: {policy.act(np.zeros((3, 2))).shape}")
-    control = policy.for_control(seed=0)  # compiled for one observation at a time: what a control loop calls
+    control = policy.for_control(seed=0)  # compiled for one observation at a time, for control loops
     for _ in range(3):
         observation = observation + 0.1 * control(observation)
     print(f"after three steps of control: {observation}")

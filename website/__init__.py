@@ -1,1 +1,1 @@
-"""What the documentation site makes when it is built: reference, methods, examples, notebooks, formulas."""
+"""Generate parts of the documentation site: reference, methods, examples, notebooks, formulas."""

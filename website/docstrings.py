@@ -1,4 +1,4 @@
-"""An extension of griffe: our docstrings have a section `Example`, which it knows as `Examples`."""
+"""Extend griffe: rename the docstring section `Example` to `Examples`, which griffe knows."""
 
 import re
 from typing import Any
@@ -7,7 +7,7 @@ import griffe
 
 
 class Examples(griffe.Extension):
-    """Shows examples as what one types and what is printed."""
+    """Rename the section, so that griffe shows input and output of examples."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         if obj.docstring:

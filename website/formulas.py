@@ -1,4 +1,4 @@
-"""Formulas in Markdown as MathML, which browsers draw without any script: $x$ in a line, $$x$$ on a line of its own."""
+"""Convert formulas in Markdown ($x$ inline, $$x$$ as a block) to MathML, which browsers draw without a script."""
 
 import re
 from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: what mkdocs.yml leaves to be made when the site is built."""
+"""Hooks of MkDocs: add formulas, generated pages and files outside `docs` to the site."""
 
 import ast
 import sys
@@ -21,7 +21,7 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Read formulas; put generated pages where the navigation has a star."""
+    """Register the formula extension and replace stars in the navigation by generated pages."""
     config.markdown_extensions.append(Formulas())  # pyright: ignore[reportArgumentType]
     lists: dict[str, list[Any]] = {
         "methods/*": [f"methods/{name}.md" for name in methods.ALGORITHMS],
@@ -35,7 +35,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def expand(entries: Any, lists: dict[str, list[Any]]) -> list[Any]:
-    """Return a navigation in which every star is replaced by the pages that it stands for."""
+    """Return the navigation with every star replaced by its pages."""
     expanded: list[Any] = []
     for entry in entries:
         if isinstance(entry, dict):
@@ -48,7 +48,7 @@ def expand(entries: Any, lists: dict[str, list[Any]]) -> list[Any]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made here, and the files that documents link to outside `docs`."""
+    """Add the generated pages, and the files outside `docs` that documents link to."""
     pages = {f"reference/{part}.md": reference.name_page(part) for part in reference.packages()}
     pages |= {f"commands/{name}.md": reference.command_page(name) for name in reference.COMMANDS}
     pages |= {f"examples/{path.stem}.md": example_page(path) for path in EXAMPLES}
@@ -67,14 +67,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def example_page(path: Path) -> str:
-    """Return an example as a page: what it says of itself, then its code."""
+    """Return an example as a page: the first line of its docstring, then its code."""
     text = path.read_text()
     title = (ast.get_docstring(ast.parse(text)) or path.stem).splitlines()[0]
     return f"# {path.name}\n\n{title}\n\n```python\n{text.rstrip()}\n```"
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Lead links into the site; complete the pages of methods."""
+    """Resolve links into the site, and add the generated parts of the method pages."""
     uri = page.file.src_uri
     document = PurePosixPath(uri.removeprefix("files/")) if uri.startswith("files/") else PurePosixPath("docs", uri)
     name = PurePosixPath(uri).stem

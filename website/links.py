@@ -1,4 +1,4 @@
-"""Links of documents that leave `docs`: what they point to becomes part of the site."""
+"""Resolve links of documents to files outside `docs`, which become part of the site."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The parts of a method's page that are not written by hand: settings, and what it scored here and in print."""
+"""Write the generated parts of a method's page: its settings, and its scores here and in print."""
 
 import dataclasses
 import sys
@@ -23,7 +23,7 @@ RESULTS = ROOT / "results" / "paper_small.csv"
 
 
 def hyperparameter_table(kind: type[Algorithm]) -> str:
-    """Return every hyperparameter with its default, its meaning and what it may be."""
+    """Return a table of every hyperparameter: default, meaning and allowed values."""
     rows = [
         (f"`{field.name}`", show(field.default) or "-", field.metadata["description"], allowed_words(field))
         for field in dataclasses.fields(kind)
@@ -32,7 +32,7 @@ def hyperparameter_table(kind: type[Algorithm]) -> str:
 
 
 def escape(text: str) -> str:
-    """Return a text that a table of Markdown shows as it is."""
+    """Escape a text for a Markdown table."""
     return text.replace("|", r"\|").replace("*", r"\*")
 
 
@@ -40,13 +40,11 @@ def task_table(name: str) -> str:
     """Return the settings of the paper's tables for each family or task."""
     rows = family_rows(name)
     if not rows:
-        return f"The paper's tables do not have `{name}`: its defaults hold for every task, and flags change them."
+        return f"The paper's tables do not have `{name}`. Its defaults hold for every task."
     names = list(dict.fromkeys(each for row in rows for each in columns(row)))
     body = [(row.family, *(escape(cell(row, each)) for each in names), steps(row)) for row in rows]
     table = markdown(("task", *(f"`{each}`" for each in names), "updates"), body)
-    marks = (
-        " Where four values stand, they are those of the presets `paper`, `paper-tuned`, `released`, `released-tuned`."
-    )
+    marks = " Four values belong to the presets `paper`, `paper-tuned`, `released` and `released-tuned`."
     return f'??? info "Settings for each task of the paper"\n\n{indent(table)}\n\n    {marks.strip()}'
 
 
@@ -56,7 +54,7 @@ def indent(text: str) -> str:
 
 @cache
 def measured() -> Mapping[tuple[str, str], Mapping[int, float]]:
-    """Return what our own runs at the small scale scored, by task and column of the paper's tables."""
+    """Return the scores of our runs at the small scale, by task and column of the paper's tables."""
     return scores_by_cell(read_results(RESULTS), "fql", [])
 
 
@@ -66,7 +64,7 @@ def columns_of(name: str) -> tuple[str, ...]:
 
 
 def score_tables(name: str) -> str:
-    """Return what a method scored here and what the paper printed for it."""
+    """Return a method's scores here and in the paper."""
     ours = [
         (short_name(task), TITLES[column], describe(own.values()))
         for (task, column), own in sorted(measured().items())
@@ -77,12 +75,12 @@ def score_tables(name: str) -> str:
     printed = [(column, [family_cells().get((family, column)) for family in families]) for column in columns_of(name)]
     printed = [(column, cells) for column, cells in printed if any(cells)]
     scale = "[small scale](../reproduction.md#the-scales)"
-    text = f"**Here**, at the {scale}, mean over seeds (how many in brackets):\n\n{here}\n\n"
+    text = f"**Here**, at the {scale}, mean over seeds (number of seeds in brackets):\n\n{here}\n\n"
     if not printed:
         return f"{text}**Published**: the paper's tables do not have this method."
     head = ("family", *(TITLES[column] for column, _ in printed))
     rows = [(family, *(shown(cells[place]) for _, cells in printed)) for place, family in enumerate(families)]
-    where = "in the paper's table of families (a million updates, on D4RL half as many)"
+    where = "in the paper's table of families (1,000,000 updates; 500,000 on D4RL)"
     return f"{text}**Published**, {where}:\n\n{markdown(head, rows)}"
 
 
@@ -97,13 +95,13 @@ def describe(scores: Iterable[float]) -> str:
 
 
 def generated(name: str) -> str:
-    """Return what follows the text of a method's page."""
+    """Return the generated part of a method's page."""
     kind = ALGORITHMS[name]
     equations = (sys.modules[kind.__module__].__doc__ or "").strip()
     return "\n\n".join(
         [
             "## In the code",
-            f"[`drol.{kind.__name__}`](../reference/algorithms.md#drol.{kind.__name__}) begins so:",
+            f"[`drol.{kind.__name__}`](../reference/algorithms.md#drol.{kind.__name__}) starts with:",
             f"```text\n{equations}\n```",
             "## Settings",
             hyperparameter_table(kind),
@@ -117,4 +115,4 @@ def generated(name: str) -> str:
 def overview() -> str:
     """Return a table of all methods."""
     rows = [(f"[{name}]({name}.md)", first_line(kind)) for name, kind in ALGORITHMS.items()]
-    return markdown(("method", "in one line"), rows)
+    return markdown(("method", "summary"), rows)

@@ -1,4 +1,4 @@
-"""Pages of notebooks: their text and code; the notebook itself is beside them to download."""
+"""Write the pages of notebooks: text, code and a link to download the notebook."""
 
 import json
 from pathlib import Path
@@ -11,6 +11,6 @@ def notebook_page(path: Path) -> str:
         "".join(each["source"]) if each["cell_type"] == "markdown" else f"```python\n{''.join(each['source'])}\n```"
         for each in cells
     ]
-    note = f"*This page is a notebook, run from top to bottom by the tests: [download it]({path.name}).*"
+    note = f"*This page is a notebook that the tests run from top to bottom: [download it]({path.name}).*"
     title, *rest = texts
     return "\n\n".join([title, note, *rest])

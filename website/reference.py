@@ -1,4 +1,4 @@
-"""Pages of the reference: every public name by its docstring, every command by its --help."""
+"""Write the reference pages: the docstring of every public name and the --help of every command."""
 
 import contextlib
 import importlib
@@ -15,19 +15,21 @@ TITLES = {
     "runs": "Runs",
     "policy": "Policies",
     "evaluation": "Evaluate",
-    "experiments": "Report, compare, choose",
+    "results": "Compare and choose",
+    "reports": "Report",
     "algorithms": "Algorithms",
     "tasks": "Tasks",
     "data": "Data",
     "export": "Deploy",
-    "paper": "Settings",
-    "types": "Values",
+    "presets": "Settings",
+    "transition": "Batches and specs",
+    "installation": "Installation",
     "errors": "Errors",
 }
 
 
 def packages() -> dict[str, list[str]]:
-    """Return the public names by the part of drol that they live in, those that users need first in front."""
+    """Return the public names by package of drol, in the order of `TITLES`."""
     found: dict[str, list[str]] = {}
     for name, module in drol.PUBLIC.items():
         found.setdefault(module.split(".")[1], []).append(name)
@@ -36,13 +38,13 @@ def packages() -> dict[str, list[str]]:
 
 
 def name_page(part: str) -> str:
-    """Return the page of one part: a heading and the docstring of every public name."""
+    """Return the page of one package: a heading and the docstring of every public name."""
     title = TITLES.get(part, part.capitalize())
     blocks = [f"# {title}"]
     for name in packages()[part]:
         value = getattr(drol, name)
         if isinstance(value, dict):
-            blocks.append(f"## `drol.{name}`\n\nEvery algorithm that is here, by name: {', '.join(map(code, value))}.")
+            blocks.append(f"## `drol.{name}`\n\nEvery algorithm by name: {', '.join(map(code, value))}.")
         elif value in ALGORITHMS.values():
             page = next(key for key, kind in ALGORITHMS.items() if kind is value)
             blocks.append(
@@ -59,14 +61,14 @@ def code(text: str) -> str:
 
 
 def commands_of(name: str) -> list[str]:
-    """Return a command and, where it has them, the commands below it."""
+    """Return a command and its subcommands."""
     module = importlib.import_module(COMMANDS[name][0])
     below = getattr(module, "COMMANDS", {})
     return [name, *(f"{name} {each}" for each in below)]
 
 
 def command_page(name: str) -> str:
-    """Return the page of a command: its --help, and that of every command below it."""
+    """Return the page of a command: its --help and the --help of every subcommand."""
     blocks = [f"# drol {name}"]
     for command in commands_of(name):
         if command != name:

@@ -28,8 +28,8 @@
             settings: { candidates: 16, cloning: 1, q: 0.04 },
             look: 20,
             text: "The data has two ways to act, and Q prefers the upper right of one of them. Both panels begin with points that clone " +
-                "the data. Tied, each point stops where the pull of its teacher equals the push of Q. Routed, a candidate climbs on where a " +
-                "neighbour is nearer to what it leaves: Q rises more while the data is served as well, and both modes keep their candidates. " +
+                "the data. Tied, each point stops where the pull of its teacher equals the push of Q. Routed, a candidate climbs on once a " +
+                "neighbour is nearer to the data that it leaves: Q rises more, the data is served as well, and both modes keep candidates. " +
                 "Raise the weight of Q: routing follows it further, and gives up more of the data.",
         },
         handoff: {
@@ -40,7 +40,7 @@
             look: 22,
             text: "Watch the ringed data action and the bold line. At first its nearest candidate serves it. Q pulls that candidate away until " +
                 "a neighbour is nearer: from then on the action trains the neighbour, and the first one is free to climb. On the left the " +
-                "same point stays tied to its teacher however long you wait.",
+                "same point stays tied to its teacher.",
         },
         averaging: {
             title: "Averaging",
@@ -48,9 +48,9 @@
             hills: [hill(0.6, 0, 0.6, 0.5), hill(-0.6, 0, 0.6, 0.5)],
             settings: { candidates: 1, cloning: 3, q: 0, fresh: true, start: "untrained" },
             look: 3,
-            text: "K = 1: whichever latent is drawn must serve whichever action comes, so all of them end in the middle, where no data is. " +
-                "Move K to 2, then to 4, and play: as soon as an action can choose, the points part and each mode gets its own. On the left a " +
-                "teacher that has learned the data does the choosing, once and for all.",
+            text: "With K = 1 every latent must serve every action, so all points end in the middle, where there is no data. " +
+                "Set K to 2, then to 4, and press Play: once an action can choose among candidates, the points separate and each mode gets " +
+                "its own. On the left a teacher that has learned the data makes this choice, once for the whole training.",
         },
         few: {
             title: "K too small",
@@ -58,7 +58,7 @@
             hills: [hill(0, 0.62, 0.6, 0.5)],
             settings: { candidates: 2, cloning: 3, q: 0.02, start: "untrained" },
             look: 14,
-            text: "Three modes and two candidates: one of them must serve two modes and rests between them, in nobody's support. With K = 3 " +
+            text: "Three modes and two candidates: one candidate must serve two modes and stops between them, outside the support. With K = 3 " +
                 "or more each mode can have one (proposition 1), if none of the candidates starts cold.",
         },
         cold: {
@@ -67,8 +67,8 @@
             hills: [hill(0.55, -0.3, 0.7, 0.5), hill(-0.6, 0.4, 0.7, 0.5)],
             settings: { candidates: 24, cloning: 3, q: 0.05, radius: 0.15, start: "untrained" },
             look: 2,
-            text: "A prior so narrow that all candidates begin in one place: a few on the rim are nearest to everything and learn, the others " +
-                "win nothing and so feel nothing, neither the data nor Q. They are drawn hollow; a policy that draws one of them acts untrained. " +
+            text: "The prior is so narrow that all candidates start in one place. A few on the rim are nearest to all data and learn; the others " +
+                "win nothing, so neither the data nor Q moves them. They are drawn hollow. A policy that draws one of them acts untrained. " +
                 "Tick the box that draws latents anew and lower K to 4: now every latent gets its turn.",
         },
         outside: {
@@ -77,8 +77,8 @@
             hills: [hill(0.7, 0.7, 1, 0.9)],
             settings: { candidates: 16, cloning: 1, q: 0.3 },
             look: 8,
-            text: "The critic promises most where no action was ever taken. With so much weight on Q both leave the data, and routing leaves it " +
-                "further, because nothing holds a candidate but the actions that it wins. Support is kept only as far as cloning outweighs Q: " +
+            text: "Q is highest where the data has no action. With this weight on Q both leave the data, and routing leaves it " +
+                "further, because only the actions that it wins hold a candidate. Support is kept only if cloning outweighs Q: " +
                 "lower the weight of Q to 0.03 and reset.",
         },
     };
@@ -511,8 +511,8 @@
         const actions = html("div", { class: "lab-actions" });
         button("play", "Play", () => { last = 0; play(!playing); }, actions);
         button("step", "Step", () => { takeStep(); show(); }, actions, "one gradient step of both losses");
-        button("reset", "Reset", () => { restart(); show(); }, actions, "the same start again");
-        button("draw", "New latents", () => { world.seed += 1; restart(); show(); }, actions, "another start, from other latents");
+        button("reset", "Reset", () => { restart(); show(); }, actions, "start again with the same latents");
+        button("draw", "New latents", () => { world.seed += 1; restart(); show(); }, actions, "start again with other latents");
         button("data", "Add data action", addData, actions);
         button("hill", "Add hill", addHill, actions);
         button("remove", "Remove chosen", removeChosen, actions, "the ringed data action or hill; or press Delete on it");
