@@ -1,4 +1,5 @@
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_a_type_that_is_none_is_refused_before_code_is_made_of_it(tmp_path):
 
 
 def write_messages(path, messages):
-    """An MCAP file of JSON messages: topic, time in nanoseconds, content."""
+    """Write an MCAP file of JSON messages: topic, time in nanoseconds, content (or its bytes)."""
     from mcap.writer import Writer
 
     with path.open("wb") as file:
@@ -82,7 +83,8 @@ def write_messages(path, messages):
         schema = writer.register_schema("any", "jsonschema", b"{}")
         channels = {topic: writer.register_channel(topic, "json", schema) for topic, _, _ in messages}
         for topic, time, content in messages:
-            writer.add_message(channels[topic], log_time=time, data=json.dumps(content).encode(), publish_time=time)
+            data = content if isinstance(content, bytes) else json.dumps(content).encode()
+            writer.add_message(channels[topic], log_time=time, data=data, publish_time=time)
         writer.finish()
 
 
@@ -107,35 +109,61 @@ def test_a_time_that_no_clock_shows_is_one_line(tmp_path, time):
     assert message == f"{path}: a message of /cmd has the time {time} ns; it must be from 0 to 2^63 - 1"
 
 
+def connection(text, kind="MSG", name="a/msg/B"):
+    from rosbags.interfaces import MessageDefinition, MessageDefinitionFormat
+
+    return SimpleNamespace(msgtype=name, msgdef=MessageDefinition(MessageDefinitionFormat[kind], text))
+
+
+ARRAYS = "the definitions of messages have fixed arrays of more than 4,096 texts or messages"
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "words"),
     [
-        "string[100000000] y",
-        "float64 x\n  geometry_msgs/Point[70000] points",
-        "string<=10[65537] y",
-        "string[40000] a\nstring[40000] b",
-        "module a { module msg { struct B { string y[100000000]; }; }; };",
-        "module a { module msg { const long N = 1 << 9999999999; }; };",
-        "module a { module msg { struct B { Inner y[N]; }; }; };",
+        ("string[100000000] y", ARRAYS),
+        ("string[+100000000] y", ARRAYS),
+        ("float64 x\n  geometry_msgs/Point[70000] points", ARRAYS),
+        ("string<=10[65537] y", ARRAYS),
+        ("string[3000] a\nstring[3000] b", ARRAYS),
+        ("module a { module msg { struct B { string y[100000000]; }; }; };", ARRAYS),
+        ("module\ta { module msg { struct B { string<5> x, y[100000000]; }; }; };", ARRAYS),
+        ("module a { module msg { const long N = 9999; struct B { string y[N * 2]; }; }; };", ARRAYS),
+        ("module a { module msg { const long N = 1 << 9999999999; }; };", "computes numbers with <<"),
+        ("float64 x\n" + "".join(f"uint8 Y{number}=1\n" for number in range(5000)), "more than 4,096 fields"),
+        ("#" * (1 << 20) + "\nfloat64 x", "more than 1,048,576 characters"),
     ],
 )
-def test_a_definition_that_would_become_code_without_end_is_refused(tmp_path, text):
+def test_a_definition_that_would_become_code_without_end_is_refused(tmp_path, text, words):
     """Issue 29, point 2: rosbags writes lines of code for each element, which took all memory."""
-    message = refusal(Bag(tmp_path / "bag.mcap").check_size, "a/msg/B", text)
-    assert "the definition of a/msg/B has fixed arrays of more than 65,536 texts or messages" in message
+    kind = "IDL" if text.startswith("module") else "MSG"
+    assert words in refusal(Bag(tmp_path / "bag.mcap").check_definitions, [connection(text, kind)])
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "",
         "float64[36] covariance\nuint8[1000000] data\nstring[3] names\nstring[] more\nint32 A=100000000 # [99999999]",
         'module a { module msg { typedef double double__36[36]; struct B { @verbatim (text="[x] << 3") double__36 c; '
         "string names[3]; sequence<string> more; }; }; };",
+        80 * "=" + "\nIDL: a/msg/B\nmodule a { module msg { struct B { double x; }; }; };\n",
     ],
 )
 def test_a_usual_definition_is_accepted(tmp_path, text):
-    Bag(tmp_path / "bag.mcap").check_size("a/msg/B", text)
+    bag, kind = Bag(tmp_path / "bag.mcap"), "MSG" if text.startswith("float64") else "IDL"
+    bag.check_definitions([connection(text, kind), connection(text, kind), connection("", "NONE", "std_msgs/msg/Bool")])
+    assert list(bag.parse(connection(text, kind))) == ["a/msg/B"]
+
+
+def test_two_definitions_of_one_type_are_an_error(tmp_path):
+    """One of them would be lost, and its topics would be read with the other's fields."""
+    inner = f"{80 * '='}\nMSG: a/C\n"
+    connections = [
+        connection(f"a/C c\n{inner}float64 x\nfloat64 y\n", name="a/msg/A"),
+        connection(f"a/C c\n{inner}float64 y\nfloat64 x\n", name="a/msg/B"),
+    ]
+    message = refusal(Bag(tmp_path / "bag.mcap").check_definitions, connections)
+    assert "has two definitions of a/msg/C, but only one could be used" in message
 
 
 def test_a_bag_with_a_huge_fixed_array_is_refused_before_code_is_made_of_it(tmp_path):
@@ -149,7 +177,33 @@ def test_a_bag_with_a_huge_fixed_array_is_refused_before_code_is_made_of_it(tmp_
         channel = writer.register_channel("/state", "cdr", schema)
         writer.add_message(channel, log_time=1, data=b"\0\1\0\0" + bytes(8), publish_time=1)
         writer.finish()
-    assert "has fixed arrays of more than 65,536" in refusal(open_steps, path, {"action": ["state/x"]})
+    assert ARRAYS in refusal(open_steps, path, {"action": ["state/x"]})
+
+
+STATE = {"name": ["a", "b"], "position": [1.0, 2.0]}
+
+
+@pytest.mark.parametrize(
+    ("later", "words"),
+    [
+        ({"name": ["b", "a"], "position": [2.0, 1.0]}, "has js/position[b], js/position[a] in js/position, the first"),
+        ({"position": [1.0, 2.0]}, "has no names in js/position, the first message js/position[a], js/position[b]"),
+        (STATE | {"position": [1.0, 10**400]}, "its values are too large, or not one list of numbers"),
+        (STATE | {"position": 10**400}, "its values are too large, or not one list of numbers"),
+        (STATE | {"position": [1.0]}, "has 1 numbers in js/position, the first message 2"),
+        ({"name": ["a", "b"]}, "has no numbers in js/position, which is not in it"),
+        (b'{"name": ["a", "b"], "position": [1, 2], "position": [3, 4]}', "has two values of 'position'"),
+        (b"[" * 100_000, "is not a whole recording (maximum recursion depth"),
+    ],
+    ids=["other order", "no names", "huge in a list", "huge", "fewer", "missing", "twice", "deep"],
+)
+def test_a_message_that_differs_from_the_first_is_an_error(tmp_path, later, words):
+    """Two publishers on one topic had their numbers exchanged; a huge number was called "0 numbers"."""
+    path = tmp_path / "log.mcap"
+    messages = [("/js", 10**9, STATE), ("/js", 2 * 10**9, later), ("/cmd", 3 * 10**9, {"v": 0.5})]
+    write_messages(path, messages)
+    mapping = {"observation": ["js/position"], "action": ["cmd/v"]}
+    assert words in refusal(lambda: list(open_steps(path, mapping).blocks()))
 
 
 def test_without_the_package_the_extra_is_named(tmp_path, monkeypatch):

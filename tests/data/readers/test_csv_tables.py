@@ -1,7 +1,6 @@
 """CSV files as spreadsheets, loggers and pandas write them."""
 
 import gzip
-import signal
 import sys
 
 import numpy as np
@@ -87,27 +86,16 @@ def test_what_is_no_text_is_refused(path):
     assert "line 3: column 'timeout' has '1\\x00'" in refusal(read, path)
 
 
-def test_ctrl_c_is_not_an_error_of_the_file(path):
-    """Wherever in the reading it comes: NumPy turns what a converter raises into an error of the number."""
-
+@pytest.mark.parametrize("place", ["pyarrow.csv.read_csv", "drol.data.readers.csv_tables.read_number"])
+def test_ctrl_c_is_not_an_error_of_the_file(path, monkeypatch, place):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    path.write_text(HEADER + "1,0,0,false,TRUE\n" * 20_000)
-    file, interrupted = CSVFile(path, {}), 0
-    previous = signal.signal(signal.SIGVTALRM, interrupt)
-    try:
-        for seconds in np.linspace(0.001, 0.02, 20):
-            try:
-                signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-                list(file.blocks())
-            except KeyboardInterrupt:
-                interrupted += 1
-            finally:
-                signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    finally:
-        signal.signal(signal.SIGVTALRM, previous)
-    assert interrupted
+    path.write_text(HEADER + "1,0,0,false,0\n1,0,0,1.0,0\n")  # words and numbers: read cell by cell
+    file = CSVFile(path, {})
+    monkeypatch.setattr(place, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        list(file.blocks())
 
 
 def test_a_block_of_empty_lines_holds_no_step(path):
@@ -155,6 +143,39 @@ def test_columns_with_the_same_number_are_an_error(path):
     path.write_text("obs0,obs1,obs_1,action\n1,2,3,0\n")
     assert "columns 'obs1' and 'obs_1' are both number 1 of 'obs'; name the columns one by one" in refusal(read, path)
     assert read(path, observation=["obs0", "obs_1"])["observation"].tolist() == [[1, 3]]
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("obs0,OBS1,x,action0", "column 'OBS1' may be one of 'obs', beside 'obs0', but is written in another way"),
+        ("obs0,obs 1,x,action0", "column 'obs 1' may be one of 'obs'"),
+        ("obs0,obs1 [m],obs1 (rad),action0", "column 'obs1 [m]' may be one of 'obs'"),
+        ("obs0,obs_x,x,action0", "column 'obs_x' may belong to the observation, beside obs0; --observation obs takes"),
+        ("obs0,x,action0,action1x", "column 'action1x' may belong to the action, beside action0; --action action"),
+        ("obs0,x,action0,Action_gripper", "column 'Action_gripper' may belong to the action"),
+    ],
+)
+def test_a_column_that_may_belong_to_a_field_is_never_left_out(path, header, words):
+    path.write_text(f"{header}\n" + "0.1,0.2,0.3,0.4\n" * 3)
+    assert words in refusal(read, path)
+
+
+def test_a_family_that_is_named_may_have_relatives(path):
+    path.write_text("obs0,obs_x,action0\n1,2,0\n")
+    assert read(path, observation=["obs"])["observation"].tolist() == [1]
+    assert read(path, observation=["obs*"])["observation"].tolist() == [[1, 2]]
+
+
+def test_a_column_without_a_name_is_listed(path):
+    path.write_text(",observation,action\n0,1,0\n")
+    assert [each.name for each in CSVFile(path, {}).unused] == ["(column 1)"]
+
+
+def test_a_point_beside_decimal_commas_is_an_error(path):
+    """It may separate thousands, as in 1.234."""
+    path.write_text("observation;action\n" + "1,5;0,5\n" * 200 + "1.234;0,5\n")
+    assert "line 202: column 'observation' has '1.234'" in refusal(read, path)
 
 
 def test_a_quotation_mark_that_is_not_closed_swallows_no_lines(path):

@@ -4,7 +4,7 @@ import json
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,11 @@ from drol.data.readers.columns import ATTRIBUTE, IMAGE, NUMBERS, OTHER
 from drol.errors import InputError
 
 TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_]*/msg/[A-Za-z][A-Za-z0-9_]*")
-INNER_TYPE = re.compile(r"^MSG: *(\S+)", re.MULTILINE)
-FIXED_ARRAY = re.compile(r"^[ \t]*([\w/]+)(?:<=\d+)?\[(\d+)\]", re.MULTILINE)
 IDL_TEXT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)  # strings and comments
-IDL_ARRAY = re.compile(r"(\w+)\s+\w+\s*\[([^\]]*)\]")
-PRIMITIVES = re.compile(r"bool|boolean|byte|char|octet|float\d*|double|long|short|u?int\d+")
-MOST_ELEMENTS = 1 << 16  # of fixed arrays of texts or messages; rosbags generates code for each element
+IDL_FILE = 80 * "=" + "\n"  # begins each file of a definition in IDL
+MOST_ELEMENTS = 1 << 12  # of fixed arrays of texts or messages; rosbags generates code for each, which takes about 1 ms
+MOST_FIELDS = 1 << 12  # and constants, of a definition with its inner types
+LONGEST_DEFINITION = 1 << 20  # characters
 LATEST_TIME = 1 << 63  # nanoseconds; the time of a message must be earlier
 LARGEST_ARRAY = 4096  # numbers in a field; longer fields are images or point clouds
 DEEPEST = 6
@@ -88,11 +87,7 @@ class Bag:
         from rosbags.typesys import Stores, get_typestore
 
         with Reader(self.path) as reader:
-            for connection in reader.connections:
-                text = connection.msgdef.data if connection.msgdef else ""
-                for name in [connection.msgtype, *(f"{each}" for each in INNER_TYPE.findall(text))]:
-                    self.check_type(name)
-                self.check_size(connection.msgtype, text)
+            self.check_definitions(reader.connections)
         self.reader = self.stack.enter_context(
             AnyReader([self.path], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
         )
@@ -106,18 +101,49 @@ class Bag:
         if not TYPE.fullmatch(full):
             raise InputError(f"{self.path} has messages of the type {name[:60]!r}, which is no type of ROS 2")
 
-    def check_size(self, name: str, text: str) -> None:
-        """Raise `InputError` for a definition from which rosbags would generate too much code."""
-        plain = IDL_TEXT.sub("", text)
-        is_idl = "module " in plain
-        found = IDL_ARRAY.findall(plain) if is_idl else FIXED_ARRAY.findall(text)
-        lengths = [length.strip() for inner, length in found if not PRIMITIVES.fullmatch(inner)]
-        unclear = is_idl and ("<<" in plain or not all(map(str.isdecimal, lengths)))
-        if unclear or any(len(length) > 9 for length in lengths) or sum(map(int, lengths)) > MOST_ELEMENTS:
+    def check_definitions(self, connections: Sequence[Any]) -> None:
+        """Raise `InputError` for two definitions of one type, and for types that would need too much code."""
+        from rosbags.interfaces import Nodetype
+
+        types: dict[str, Sequence[Any]] = {}
+        for connection in connections:
+            self.check_type(connection.msgtype)
+            found = self.parse(connection)
+            for name, (_, members) in found.items():
+                self.check_type(name)
+                if types.setdefault(name, members) != members:
+                    raise InputError(
+                        f"{self.path} has two definitions of {name}, but only one could be used; record them apart"
+                    )
+            if sum(len(constants) + len(members) for constants, members in found.values()) > MOST_FIELDS:
+                raise InputError(
+                    f"{self.path}: the definition of {connection.msgtype} has more than {MOST_FIELDS:,} fields and "
+                    "constants; record the topic with an array in place of fields"
+                )
+        kinds = [kind for members in types.values() for _, kind in members if kind[0] == Nodetype.ARRAY]
+        lengths = [length for _, (inner, length) in kinds if inner[0] != Nodetype.BASE or inner[1][0] == "string"]
+        if sum(lengths) > MOST_ELEMENTS:
             raise InputError(
-                f"{self.path}: the definition of {name[:60]} has fixed arrays of more than {MOST_ELEMENTS:,} texts or "
-                "messages; record the topic with arrays of any length"
+                f"{self.path}: the definitions of messages have fixed arrays of more than {MOST_ELEMENTS:,} texts or "
+                "messages; record the topics with arrays of any length"
             )
+
+    def parse(self, connection: Any) -> Mapping[str, Any]:
+        """Return the types in the definition of a connection; raise `InputError` if it is too large to parse."""
+        from rosbags.interfaces import MessageDefinitionFormat
+        from rosbags.typesys import get_types_from_idl, get_types_from_msg
+
+        kind, text = connection.msgdef
+        if len(text) > LONGEST_DEFINITION or (kind == MessageDefinitionFormat.IDL and "<<" in IDL_TEXT.sub("", text)):
+            raise InputError(
+                f"{self.path}: the definition of {connection.msgtype} has more than {LONGEST_DEFINITION:,} characters, "
+                "or computes numbers with <<; write it shorter, with the numbers themselves"
+            )
+        if kind == MessageDefinitionFormat.MSG:
+            return get_types_from_msg(text, connection.msgtype)
+        files = text.split(IDL_FILE) if kind == MessageDefinitionFormat.IDL else []
+        texts = [each.partition("\n")[2] for each in files[1:]] if text.startswith(f"{IDL_FILE}IDL: ") else files[:1]
+        return {name: found for each in texts for name, found in get_types_from_idl(each).items()}
 
     def read_encodings(self) -> dict[str, str]:
         """Return the message encoding of each topic of an MCAP file; an empty dict for other files."""
@@ -138,7 +164,7 @@ class Bag:
             with self.path.open("rb") as file:
                 for _, channel, message in make_reader(file, validate_crcs=True).iter_messages(topics=list(topics)):
                     self.check_time(channel.topic, message.log_time)
-                    yield channel.topic, message.log_time, flatten(json.loads(message.data))
+                    yield channel.topic, message.log_time, flatten(json.loads(message.data, object_pairs_hook=unique))
             return
         chosen = [connection for connection in self.reader.connections if connection.topic in topics]
         for connection, time, raw in self.reader.messages(connections=chosen):
@@ -162,6 +188,16 @@ class Bag:
                 self.unread[topic] = " ".join(str(error).split())[:80] or type(error).__name__
                 del self.topics[topic]
         return found
+
+
+def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object as a dict; raise `ValueError` if a name occurs twice, of which one would be lost."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"a message has two values of {twice[:40]!r}")
+    return found
 
 
 def flatten(message: Any, prefix: str = "", depth: int = 0) -> dict[str, Value]:
@@ -204,13 +240,14 @@ def read_value(value: Any, labels: Any) -> Value:
     is_list = isinstance(value, list | tuple | np.ndarray)
     if value is None or isinstance(value, str | bytes) or (is_list and all(isinstance(each, str) for each in value)):
         return Value(NONE, kind=ATTRIBUTE, why="it holds no numbers")
-    return Value(NONE, kind=OTHER, why="its numbers cannot be read")
+    return Value(NONE, kind=OTHER, why="its values are too large, or not one list of numbers")
 
 
 def as_numbers(value: Any) -> np.ndarray | None:
     """Return a number or a short list of numbers as an array; None for anything else."""
     if isinstance(value, bool | int | float | np.generic):
-        return np.asarray(value, np.float64)
+        with suppress(OverflowError):  # of an integer beyond the largest float
+            return np.asarray(value, np.float64)
     if isinstance(value, list | tuple | np.ndarray):
         array = np.asarray(value) if len(value) <= LARGEST_ARRAY else None
         if array is not None and array.dtype.kind in "biuf" and array.ndim == 1 and array.size:

@@ -75,8 +75,7 @@ class BagFile(StepFile):
     def describe(name: str, value: Value) -> Column:
         if value.why:
             return Column(name, value.kind, words="a field", why=value.why)
-        names = tuple(f"{name}[{each}]" for each in value.names)
-        shape = value.numbers.shape
+        shape, names = value.numbers.shape, label(name, value.names)
         return Column(name, shape=shape, words=describe_shape("float64", shape), names=names, frame=value.frame)
 
     @property
@@ -84,13 +83,13 @@ class BagFile(StepFile):
         return super().names | ({"time": TIME} if "time" not in self.chosen else {})
 
     def blocks(self) -> Iterator[tuple[Arrays, float]]:
-        shapes = {column.name: column.shape for column in self.columns}
+        columns = {column.name: column for column in self.columns}
         newest: dict[str, tuple[int, dict[str, np.ndarray]]] = {}
         rows: list[tuple[int, dict[str, np.ndarray]]] = []
         limit, done, early, oldest = steps_in_block(self.nbytes // self.count), 0, 0, (0, "")
         with Bag(self.path) as bag:
             for topic, time, message in bag.messages(self.topics):
-                newest[topic] = time, self.values(topic, message, shapes)
+                newest[topic] = time, self.values(topic, message, columns)
                 if topic != self.clock:
                     continue
                 done += 1
@@ -111,19 +110,29 @@ class BagFile(StepFile):
             notes.append(f"the oldest value that a step uses is {oldest[0] * 1e-9:.3g} s old ({oldest[1]})")
         self.notes = tuple(notes)
 
-    def values(self, topic: str, message: Mapping[str, Value], shapes: Mapping[str, tuple]) -> dict[str, np.ndarray]:
-        """Return the used columns of a message; raise `InputError` if a shape differs from the first message."""
+    def values(self, topic: str, message: Mapping[str, Value], columns: Mapping[str, Column]) -> dict[str, np.ndarray]:
+        """Return the used columns of a message; raise `InputError` if one differs from that of the first message."""
         found = {}
         for name in self.used:
             if self.topic_of[name] != topic:
                 continue
-            value = {column_name(topic, field): each.numbers for field, each in message.items()}.get(name)
-            if value is None or value.shape != shapes[name]:
-                size = "no" if value is None else value.size
+            value = {column_name(topic, field): each for field, each in message.items()}.get(name)
+            first, where = columns[name], f"{self.path}: a message of {topic}"
+            if value is None or value.why:
+                why = "is not in it" if value is None else f"cannot be used: {value.why}"
+                raise InputError(f"{where} has no numbers in {name}, which {why}; record it in every message")
+            if value.numbers.shape != first.shape:
                 raise InputError(
-                    f"{self.path}: a message of {topic} has {size} numbers in {name}; the first had others"
+                    f"{where} has {value.numbers.size} numbers in {name}, the first message {first.size}; all messages "
+                    "must have equally many"
                 )
-            found[name] = value
+            if label(name, value.names) != first.names:
+                now, before = (", ".join(names) or "no names" for names in (label(name, value.names), first.names))
+                raise InputError(
+                    f"{where} has {now} in {name}, the first message {before}; all messages must have the same names "
+                    "in the same order (record each publisher under its own topic)"
+                )
+            found[name] = value.numbers
         return found
 
     def block(self, rows: Sequence[tuple[int, Mapping[str, np.ndarray]]]) -> Arrays:
@@ -137,3 +146,8 @@ class BagFile(StepFile):
 def column_name(topic: str, field: str) -> str:
     """Return the name of a column: the topic without its first slash, and the field."""
     return "/".join(part for part in (topic.strip("/"), field) if part)
+
+
+def label(name: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of a column's numbers, such as position[left]."""
+    return tuple(f"{name}[{each}]" for each in names)

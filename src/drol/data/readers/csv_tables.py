@@ -53,6 +53,7 @@ class CSVFile(StepFile):
             lines = self.split(next(self.read_blocks(file, SAMPLE_BYTES), b""))[: 1 + SAMPLE_LINES]
         self.dialect = find_dialect(lines)
         header = [name.strip() for name in next(self.cells(lines[:1]), [])]
+        header = [name or f"(column {number})" for number, name in enumerate(header, 1)]
         named = [split_unit(name) for name in header]
         if len({name for name, _ in named}) < len(named):
             named = [(name, "") for name in header]
@@ -231,6 +232,8 @@ def read_number(text: str, dialect: Dialect) -> float:
     if flag is not None:
         return flag
     if "_" in text or not text.isascii():  # Python would accept 1_000 and digits of other scripts
+        raise ValueError(text)
+    if dialect.decimal_comma and "." in text:  # it may separate thousands
         raise ValueError(text)
     return float(text.replace(",", ".") if dialect.decimal_comma else text)
 

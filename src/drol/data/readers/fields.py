@@ -129,6 +129,8 @@ def find_usual(field: str, columns: Sequence[Column], path: Path) -> list[str]:
             f"say which with --{field.replace('_', '-')}"
         )
     names = found[candidates[0]] if candidates else []
+    if field in PARTLY_GUESSED and names and names == find_numbered(candidates[0], available, path):
+        check_no_relative(field, candidates[0], names, usable, path)
     beside = BESIDE.get(names[0]) if names and field == "observation" else None
     return [*names, beside] if beside in available else names
 
@@ -180,9 +182,25 @@ def find_next(observation: Sequence[str], available: Sequence[str]) -> list[str]
     return next((names for names in groups if all(inner) and set(names) <= set(available)), [])
 
 
+def check_no_relative(field: str, alias: str, names: Sequence[str], usable: Sequence[Column], path: Path) -> None:
+    """Raise `InputError` if a vector beside guessed numbered columns may belong to them: obs_x beside obs0, obs1."""
+    pattern = re.compile(re.escape(alias) + "[^a-z].*", re.IGNORECASE | re.DOTALL)
+    for column in usable:
+        if column.is_vector and column.name not in names and pattern.fullmatch(column.name):
+            flag = f"--{field} {alias}"
+            raise InputError(
+                f"{path}: column {column.name!r} may belong to the {field}, beside {shorten(names)}; {flag} takes only "
+                f"the numbered columns, --{field} '{alias}*' takes all"
+            )
+
+
 def find_numbered(name: str, available: Sequence[str], path: Path) -> list[str]:
-    """Return the columns name0, name_1, name[2], ..., sorted by number."""
+    """Return the columns name0, name_1, name[2], ..., sorted by number.
+
+    A column that differs from this only by its case, spaces or a unit raises `InputError`: it may be one of them.
+    """
     pattern = re.compile(re.escape(name) + r"[._]?\[?(\d+)\]?")
+    similar = re.compile(re.escape(name) + r"[\s._-]*[\[(]?\d+[\])]?\s*([\[(].*[\])])?", re.IGNORECASE | re.DOTALL)
     numbers: dict[int, str] = {}
     for match in filter(None, map(pattern.fullmatch, available)):
         other = numbers.setdefault(int(match[1]), match[0])
@@ -191,6 +209,12 @@ def find_numbered(name: str, available: Sequence[str], path: Path) -> list[str]:
                 f"{path}: columns {other!r} and {match[0]!r} are both number {match[1]} of {name!r}; "
                 "name the columns one by one"
             )
+    odd = [each for each in available if similar.fullmatch(each) and each not in numbers.values()]
+    if numbers and odd:
+        raise InputError(
+            f"{path}: column {odd[0]!r} may be one of {name!r}, beside {next(iter(numbers.values()))!r}, but is "
+            "written in another way; rename it, or name the columns one by one"
+        )
     return [numbers[number] for number in sorted(numbers)]
 
 
