@@ -1,4 +1,4 @@
-"""Offline reinforcement learning in JAX: a fixed dataset in, a fast, multimodal, one-step policy out."""
+"""Offline reinforcement learning in JAX: a fixed dataset in, a fast one-step policy out."""
 
 # ruff: noqa: F401 (the names in the first block are for type checkers)
 

@@ -21,7 +21,8 @@ def rows(method, updates, scores, **changes):
         ([48.0, 56.0, 60.0], "on the curve"),
         ([10.0, 12.0, 14.0], "below"),
         ([90.0, 92.0, 94.0], "above"),
-        ([0.0, 30.0, 60.0], "below"),  # the interval holds 0, but the mean is 25 points away
+        ([0.0, 30.0, 60.0], "below"),  # the interval holds 0, but the mean is 25 points lower
+        ([50.0, 75.0, 100.0], "on the curve"),  # the plan limits only how far the mean may be below
         ([48.0, 56.0], "too few seeds"),
         ([], "too few seeds"),
     ],

@@ -8,12 +8,13 @@ import pytest
 from drol.jobs.job import read_timings
 from drol.results.merge import check_results
 from drol.results.result_files import read_results
-from drol_reproduction import completion, summary
+from drol_reproduction import completion, gate, hypotheses, summary
 from drol_reproduction.documents import fill_blocks
 from drol_reproduction.mechanism import read_mechanism
 
 PROJECT = Path(__file__).parents[2]
 RESULTS = PROJECT / "results"
+TASKS = RESULTS / "paper_tasks.csv"  # of the scales short and medium
 DEMO = "pointmaze-medium-navigate-singletask-task1-v0"
 
 
@@ -26,7 +27,18 @@ def test_the_tables_of_results_are_those_of_the_files(results):
     text = (PROJECT / "docs" / "results.md").read_text()
     tables = summary.summary_tables(results, read_mechanism(RESULTS / "mechanism.csv"))
     assert fill_blocks(text, summary.COMMAND, tables) == text
-    assert all(f"({name})" in text for name in tables)
+    shown = ("owners", "events", "regimes", "mechanism verdicts", "candidates")
+    assert all(f"<!-- made by: {summary.COMMAND} ({name}) -->" in text for name in shown)
+
+
+def test_the_gates_and_hypotheses_of_results_are_those_of_the_file():
+    text = (PROJECT / "docs" / "results.md").read_text()
+    found = read_results(TASKS) if TASKS.exists() else []  # it comes with the first finished run
+    blocks = {gate.COMMAND: {"gates": gate.gate_table(gate.gates(found))}}
+    blocks[hypotheses.COMMAND] = hypotheses.hypothesis_tables(found)
+    for command, tables in blocks.items():
+        assert fill_blocks(text, command, tables) == text
+        assert all(f"<!-- made by: {command} ({name}) -->" in text for name in tables)
 
 
 def test_the_tables_of_reproduction_are_those_of_the_files(results):

@@ -20,7 +20,7 @@ COMMAND = "drol paper gate"
 CUBE = "cube-single-play-singletask-task2-v0"
 PUBLIC = "fql"  # the source of the public runs: alpha 217, 294 and 400, two seeds each
 UPDATES = (20_000, 40_000)
-WITHIN = 15.0  # points that our mean may be away from theirs
+WITHIN = 15.0  # points that our mean may be below theirs
 LEAST_SEEDS = 3  # of ours, of a difference
 IQL_UPDATES, IQL_LEAST = 100_000, 60.0
 IQL_ALLOWED = {"networks 3x256"}  # in what the runs of the second gate may differ from the paper
@@ -72,7 +72,7 @@ def verdict_of(ours: Sequence[float], theirs: Sequence[float], interval: Interva
     if interval is None:
         return FEW
     difference = float(np.mean(ours) - np.mean(theirs))
-    if interval.low <= 0 <= interval.high and abs(difference) <= WITHIN:
+    if interval.low <= 0 <= interval.high and difference >= -WITHIN:
         return ON
     return BELOW if difference < 0 else ABOVE
 

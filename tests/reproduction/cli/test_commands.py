@@ -177,6 +177,17 @@ def test_the_gate_ends_with_one_while_a_baseline_is_not_known_to_be_as_fast_as_p
     assert "| iql after 100,000 |" in document.read_text()
 
 
+def test_the_hypotheses_are_open_without_planned_runs(results, tmp_path, capsys):
+    assert main(["paper", "hypotheses", "--results", str(results)]) == 0
+    assert "| H1 | above frozen routing, cube-single-task2 | - (0) | - (0) | - | - | not finished |" in (
+        capsys.readouterr().out
+    )
+    document = tmp_path / "page.md"
+    document.write_text("<!-- made by: drol paper hypotheses (runs) -->\n<!-- end -->\n")
+    main(["paper", "hypotheses", "--results", str(results), "--document", str(document)])
+    assert "| cube-single-task2 | FQL | short | 40,000 | 0 of 3 | - | 97±2 |" in document.read_text()
+
+
 def test_learning_curves_are_drawn_over_public_ones(results, tmp_path, capsys):
     assert main(["paper", "figure", "curves", "--results", str(results), "--out", str(tmp_path)]) == 0
     assert (tmp_path / "curves.png").read_bytes()[:4] == b"\x89PNG"

@@ -10,6 +10,7 @@ MODULES = {
     "summary": ("summary", "what runs of our own say: scores, order, K, the mechanism"),
     "mechanism": ("mechanism", "continue runs and follow which latents own which data actions"),
     "gate": ("gate", "whether our baselines learn as fast as public runs of them"),
+    "hypotheses": ("hypotheses", "the planned runs, and what they say about the plan's hypotheses"),
     "figure": ("figure", "make a figure of the paper, computed"),
     "propositions": ("propositions", "compute the paper's propositions; draw them"),
 }

@@ -10,7 +10,7 @@ from drol_reproduction.gate import COMMAND, gate_table, gates
 
 EPILOG = """gates, on cube-single-play-singletask-task2-v0:
   fql   after 20,000 and 40,000 updates with the paper's settings, against six public runs (alpha 217, 294, 400; two
-        seeds each): on the curve if the 95% interval of the difference holds 0 and the means are within 15 points
+        seeds each): on the curve if the 95% interval of the difference holds 0 and our mean is at most 15 points lower
   iql   after 100,000 updates with networks of three layers of 256: at least 60
 
 exit codes: 0 if every gate is passed, 1 if one is not or lacks seeds
