@@ -10,7 +10,7 @@ from drol.bench.methods import CANDIDATES
 from drol.presets.paper_hyperparameters import DROL
 from drol.presets.settings import METHODS, TASKS, task_settings
 from drol_reproduction import published
-from drol_reproduction.experiments import COLUMNS
+from drol_reproduction.experiments import COLUMNS, short_name
 from drol_reproduction.plan import family_of
 from drol_reproduction.published import (
     GENERAL_REMARKS,
@@ -21,6 +21,7 @@ from drol_reproduction.published import (
     task_cells,
 )
 from drol_reproduction.published.times import ACTION, TRAINING_STEP
+from drol_reproduction.scores import choosing_tasks
 
 LARGE = "antmaze-large-navigate-singletask-task1-v0"
 
@@ -95,6 +96,17 @@ def test_the_remarks_on_single_families_are_true():
     assert all(task_cells()[task, "drol"] == task_cells()[task, "drol*"] for task in puzzle)
     said = [("puzzle-3x3", "drol"), ("antmaze-large", "drol"), ("antmaze-giant", "drol*"), ("antmaze (D4RL)", "drol*")]
     assert all(key in REMARKS for key in said)
+
+
+def test_the_remark_on_panels_of_other_tasks_is_true():
+    remark = next(each for each in GENERAL_REMARKS if "does not choose K" in each)
+    panels = [panel for panel in sensitivity() if "singletask" in panel]
+    others = {panel for panel in panels if choosing_tasks(panel) != (panel,)}
+    assert {short_name(panel).replace("-task", " task ") for panel in others} == set(
+        re.findall(r"[\w-]+ task \d", remark)
+    )
+    curve = sensitivity()["cube-single-play-singletask-task1-v0"]
+    assert [round(curve[1]), round(curve[16])] == [86, 98]
 
 
 def test_the_source_of_the_points_is_named():

@@ -107,6 +107,8 @@ GENERAL_REMARKS = (
     f"the DROL paper does not say how many seeds it ran; {PUBLISHED_SEEDS} are assumed",
     "the best K of the published figure 4 is not K* for antmaze-large (1, K* is 16), humanoidmaze-large (8 and 4) and "
     "humanoidmaze-medium (8 and 16); K* is 64 for three families, which the figure does not show",
+    "five panels of figure 4 are tasks on which the paper does not choose K: antmaze-giant task 3, cube-double task 3, "
+    "cube-single task 1, puzzle-3x3 task 2 and puzzle-4x4 task 1; on cube-single task 1 K = 1 ends at 86, K = 16 at 98",
     "the text says that large navigation families gain most from a large K; table and figure say the reverse",
     "figure 4 and the table differ at the same K = 16: puzzle-3x3 task 2 7 and 24, humanoidmaze-medium task 1 44 and "
     "58, humanoidmaze-large task 1 15 and 21, antmaze-giant task 3 7 and 0, D4RL antmaze-medium-play 79 and 84, "

@@ -15,8 +15,8 @@ from drol.errors import InputError
 from drol.tasks.ogbench.collecting.collecting_process import Collected, Failed, serve
 
 ATTEMPTS = 3  # to collect a trajectory whose process dies
-# One thread for NumPy, since more threads would compete for the cores. OpenBLAS chooses its kernels by the processor, and
-# they round differently, so that the same seed would give other arrays on another machine.
+# One thread for NumPy, since more threads would compete for the cores. OpenBLAS chooses its kernels by the processor,
+# and they round differently, so that the same seed would give other arrays on another machine.
 VARIABLES: dict[str, str] = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1") | (
     {"OPENBLAS_CORETYPE": "Haswell"} if platform.machine() in ("x86_64", "AMD64") else {}
 )
