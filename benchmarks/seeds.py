@@ -13,12 +13,12 @@ import jax
 
 from drol.algorithms.base import Algorithm
 from drol.algorithms.drol import DROL
-from drol.bench.timers import median_ratio, stopwatch, time_in_turn
 from drol.data.dataset import Dataset
 from drol.data.random_dataset import random_dataset
 from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_totals
 from drol.training.placement import place
 from drol.training.updates import Updates
+from drol_reproduction.bench.timers import median_ratio, stopwatch, time_in_turn
 
 NETWORKS = {"paper": ({}, 4), "laptop": (DROL.presets["laptop"], 60)}  # hyperparameters, updates in a timed call
 

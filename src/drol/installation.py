@@ -10,16 +10,17 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import jax
 import numpy as np
 
 import drol
 from drol.algorithms.bc import BC
-from drol.bench.processes import describe_machine
 from drol.data.dataset import Dataset
 from drol.data.store.layout import data_root
 from drol.errors import plain
-from drol.machine import bytes_in_words, free_memory
+from drol.machine import available_cores, bytes_in_words, free_memory
 from drol.runs.config import RunConfig
 from drol.tasks import DEFAULT_TASK, load_task
 from drol.tasks.base import Task, task_from
@@ -87,6 +88,18 @@ def installed_version(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def describe_machine() -> dict[str, Any]:
+    """Return what is measured on, and with what; a GPU that jax cannot use is named as well."""
+    device = jax.devices()[0]
+    cores = available_cores()
+    words = f"CPU with {cores} core{'s' * (cores != 1)}"
+    if device.platform != "cpu":
+        words = f"{device.platform.upper()} {device.device_kind} and a {words}"
+    elif Path("/proc/driver/nvidia/gpus").exists():
+        words += "; there is a GPU that jax does not use: pip install 'drol[cuda12]'"
+    return {"device": words, "platform": device.platform, "cores": cores, "jax": jax.__version__}
 
 
 def check_rendering() -> Finding:

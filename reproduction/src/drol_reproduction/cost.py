@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drol.algorithms import Algorithm, known_algorithms
-from drol.bench.operations import update_operations
-from drol.bench.timers import PRODUCT_OPERATIONS, matmul_timer
 from drol.data.random_dataset import random_dataset
 from drol.jobs.job import read_timings
 from drol.machine import available_cores
 from drol.planning.planned_run import PlannedRun
 from drol.tasks import find_source
+from drol_reproduction.bench.operations import update_operations
+from drol_reproduction.bench.timers import PRODUCT_OPERATIONS, matmul_timer
 from drol_reproduction.experiments import DEFAULT_K
 from drol_reproduction.plan import Plan
 from drol_reproduction.published.times import TRAINING_STEP

@@ -45,7 +45,7 @@ GROUPS: Mapping[str, Commands] = {
     },
     "reproduce": {
         "paper": (f"{COMPANION}.cli", "compute the paper's tables, figures and propositions"),
-        "bench": ("drol.cli.bench", "time every method on this machine, and other code beside it"),
+        "bench": (f"{COMPANION}.cli.bench", "time every method on this machine, and other code beside it"),
         "doctor": ("drol.cli.doctor", "check the installation and this machine"),
     },
 }

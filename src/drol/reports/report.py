@@ -28,8 +28,7 @@ def report(
         videos: Episodes to record for the first run of each group, and to show as films.
 
     Returns:
-        The page; it needs no other file and no network. The figures of one run are also saved as PNG files in its
-        `figures`.
+        The page; it needs no other file and no network.
 
     Example:
         >>> import drol

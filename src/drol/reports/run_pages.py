@@ -18,7 +18,7 @@ from drol.reports.learning_curves import Chart, Values, learning_charts, legend_
 from drol.reports.metric_meanings import meaning_of
 from drol.reports.offline_tables import HELD_OUT, HELD_OUT_CAPTION, offline_section
 from drol.reports.selected_runs import Found, Shown, first_of_each_group, label_runs
-from drol.reports.single_run import beside_chart, beside_words, headline, played_words, save_figures
+from drol.reports.single_run import beside_chart, beside_words, headline, played_words
 from drol.results.collect import results_of
 from drol.results.compare import Comparison, compare_results
 from drol.results.result import Results
@@ -123,8 +123,6 @@ def write_report(
     sections += metric_sections(shown, labels, seeds, beside, page)
     sections += offline_section(shown, found)
     sections += [settings_section(runs), command_section(runs)]
-    if len(runs) == 1:
-        save_figures(runs[0], beside, found)
     runs[0].damaged |= bool(found.damage)
     for words in found.damage:
         logger.warning(words)

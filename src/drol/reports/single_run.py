@@ -1,15 +1,12 @@
-"""What the page of one run has and that of several has not: its score, another run beside it, figures as files."""
+"""What the page of one run has and that of several has not: its score, another run beside it."""
 
 import html
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from drol.reports import run_figures
-from drol.reports.drawn_actions import ROUTING, routes, states_on_the_way
-from drol.reports.figure_style import save_figure
+from drol.reports.drawn_actions import ROUTING, routes
 from drol.reports.html.tables import score_table, what_it_plays
 from drol.reports.learning_curves import Chart, Values, seed_line
 from drol.reports.selected_runs import Found
@@ -18,7 +15,6 @@ from drol.runs.records import EvaluationRow, MetricsRow
 from drol.runs.run import Run
 
 BESIDE = -2  # the group of another run's lines, which no legend hides
-ROUTING_TITLES = ("routed BC loss", "candidate pairwise distance", "centroid divergence")
 
 
 def scored_rows(run: Run) -> list[EvaluationRow]:
@@ -81,48 +77,3 @@ def last_loss(rows: Sequence[MetricsRow]) -> float:
     known = [row for row in rows if ROUTING[0] in row.values]
     last = max(row.step for row in known)
     return float(np.mean([row.values[ROUTING[0]] for row in known if row.step == last]))
-
-
-def save_figures(run: Run, beside: Run | None, found: Found) -> None:
-    """Save the figures of a run as PNG files; what is damaged or missing is said by the page already."""
-    quiet = Found(tasks=found.tasks)
-    task, scored, metrics, drawn = found.task_of(run), scored_rows(run), run.metrics, {}
-    if task is None:
-        return
-    if scored:
-        drawn["learning"] = run_figures.learning_curve(scored, task.score_name)
-    panels = maze_panels(run, scored, quiet) if task.maze is not None else []
-    if task.maze is not None and panels:
-        drawn["maze"] = run_figures.maze_trajectories(task.maze, first_middle_last(panels))
-    flat = task.maze is not None and task.train.spec.action_size == 2 and run.config.algorithm.draws_actions
-    steps, seed = run.steps, run.config.seeds[0]
-    loaded = [(step, quiet.readable(lambda step=step: run.policy(step, seed))) for step in first_middle_last(steps)]
-    policies = [(f"{step:,} updates", policy) for step, policy in loaded if policy is not None]
-    if task.maze is not None and flat and policies:
-        states = states_on_the_way(quiet.readable(lambda: run.directory.read_trajectories(steps[-1], seed)), task, 4)
-        titles = [str(number) for number in range(1, len(states) + 1)]
-        drawn["states"] = run_figures.states_map(task.maze, states, titles)
-        name, routed = ("cells", True) if routes(metrics) else ("draws", False)
-        drawn[name] = run_figures.drawn_actions(task, policies, states, titles, cells=routed)
-    if routes(metrics):
-        panel_titles = tuple(zip(ROUTING, ROUTING_TITLES, strict=True))
-        drawn["routing"] = run_figures.metric_panels(metrics, panel_titles, beside.metrics if beside else [])
-    run.directory.figures.mkdir(exist_ok=True)
-    for name, figure in drawn.items():
-        save_figure(figure, run.directory.figures / f"{name}.png")
-
-
-def maze_panels(run: Run, scored: Sequence[EvaluationRow], found: Found) -> list[tuple[str, Any, list[bool]]]:
-    """Return the paths of the first seed after each evaluation, with what came of them."""
-    panels = []
-    for row in scored:
-        if row.seed == run.config.seeds[0]:
-            paths = found.readable(lambda row=row: run.directory.read_trajectories(row.step, row.seed))
-            if paths and len(paths) == len(row.episodes):
-                panels.append((f"{row.step:,} updates", paths, [episode.success for episode in row.episodes]))
-    return panels
-
-
-def first_middle_last(items: Sequence) -> list:
-    """Return at most three of some items, in their order."""
-    return [items[index] for index in sorted({0, len(items) // 2, len(items) - 1})] if items else []

@@ -1,22 +1,19 @@
-"""The data of a task as a picture and in words: returns, lengths, actions, places."""
+"""The data of a task in words, and what its page draws of it: histograms, places."""
 
-import dataclasses
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from matplotlib.colors import LinearSegmentedColormap, PowerNorm
-from matplotlib.figure import Figure
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.patches import Circle, Rectangle
 
 from drol.data.trajectories import LARGEST, Trajectories, spread, trajectories_of
 from drol.machine import bytes_in_words
-from drol.reports.figure_style import GOAL, INK, MUTED, REACHED, SERIES, styled, thousands
-from drol.reports.run_figures import draw_maze
-from drol.tasks.base import Task
+from drol.reports.figure_style import GOAL, INK, MUTED, REACHED, thousands
+from drol.tasks.base import Maze, Task
 
 VISITS = LinearSegmentedColormap.from_list("visits", ["white", REACHED, INK])
 BINS = 40
-LINES = 4  # action dimensions that are drawn as lines
 SHOWN_PATHS = 6
 POSITIONS = 200_000  # at most, evenly spread over the data
 
@@ -55,25 +52,6 @@ def ended(trajectories: Trajectories) -> np.ndarray:
     return np.minimum.reduceat(trajectories.continues, trajectories.first) == 0
 
 
-@styled
-def data_figure(task: Task) -> Figure:
-    """Draw returns, lengths, the marginals of the actions and, for a maze, how often each place was visited."""
-    looked_at = task.train.leading(LARGEST)
-    task, train = dataclasses.replace(task, train=looked_at), trajectories_of(looked_at)
-    titles = ["returns", "lengths", "actions"] + (["where the data has been"] if task.maze else [])
-    figure = Figure(figsize=(3.3 * len(titles), 3.2), layout="constrained")
-    figure.suptitle(task.name, fontsize=10.5, color=INK)
-    panels = dict(zip(titles, figure.subplots(1, len(titles)), strict=True))
-    for title, axes in panels.items():
-        axes.set_title(title)
-    draw_histogram(panels["returns"], train.returns(), "sum of rewards of a trajectory")
-    draw_histogram(panels["lengths"], train.length, "transitions of a trajectory")
-    draw_actions(panels["actions"], train.action)
-    if task.maze:
-        draw_visits(panels["where the data has been"], task, train)
-    return figure
-
-
 def draw_histogram(axes: Any, values: np.ndarray, label: str) -> None:
     """Draw how many trajectories are in each bin; where all are equal, one bar as wide as one."""
     low, high = float(values.min()), float(values.max())
@@ -90,30 +68,31 @@ def draw_histogram(axes: Any, values: np.ndarray, label: str) -> None:
     axes.yaxis.set_major_formatter(thousands)
 
 
-def draw_actions(axes: Any, action: np.ndarray) -> None:
-    """Draw how often each action dimension has each value in [-1, 1]: lines for a few, for many a row each."""
-    edges = np.linspace(-1, 1, BINS + 1)
-    share = np.stack([np.histogram(column, edges)[0] / len(column) for column in action.T])  # [action, bins]
-    size = len(share)
-    axes.set(xlabel="value")
-    if size <= LINES:
-        for number, row in enumerate(share):
-            axes.stairs(row, edges, color=SERIES[number], lw=1.6, label=f"dimension {number}")
-        axes.set_ylabel("share of the data")
-        axes.legend(fontsize=8)
-        return
-    image = axes.imshow(
-        share, cmap=VISITS, norm=PowerNorm(0.5, vmin=0), aspect="auto", origin="lower",
-        extent=(-1, 1, -0.5, size - 0.5), interpolation="nearest",
-    )  # fmt: skip
-    axes.figure.colorbar(image, ax=axes, shrink=0.8, label="share of the data", format="%.2g")
-    axes.set(ylabel="dimension", yticks=np.unique(np.linspace(0, size - 1, min(size, 8)).astype(int)))
-    axes.grid(False)
-
-
 def positions(task: Task, index: np.ndarray) -> np.ndarray:
     """Return where the transitions with these numbers were, [transitions, 2]."""
     return np.asarray(task.train.take(jnp.asarray(index)).observation)[:, :2]
+
+
+def draw_maze(axes: Any, maze: Maze) -> None:
+    """Draw the walls and the goal of a maze."""
+    half = maze.unit / 2
+    for row, column in np.argwhere(maze.walls):
+        x, y = maze.unit * column - maze.offset[0], maze.unit * row - maze.offset[1]
+        axes.add_patch(
+            Rectangle((x - half, y - half), maze.unit, maze.unit, facecolor="#c9d1db", edgecolor="#c9d1db", lw=0.5)
+        )
+    axes.add_patch(Circle(maze.goal, maze.goal_radius, facecolor=GOAL, alpha=0.55, edgecolor=GOAL, zorder=1.5))
+    rows, columns = maze.walls.shape
+    low_x, low_y = -maze.offset[0] - half, -maze.offset[1] - half
+    axes.set(
+        xlim=(low_x, low_x + columns * maze.unit),
+        ylim=(low_y, low_y + rows * maze.unit),
+        aspect="equal",
+        xticks=[],
+        yticks=[],
+    )
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
 
 
 def draw_visits(axes: Any, task: Task, train: Trajectories) -> None:

@@ -41,13 +41,12 @@ UNREADABLE += (zipfile.BadZipFile, zlib.error, tokenize.TokenError)
 
 
 class RunDirectory:
-    """Settings, rows, checkpoints, policies, trajectories, figures and report of one run."""
+    """Settings, rows, checkpoints, policies, trajectories and report of one run."""
 
     def __init__(self, path: Path):
         self.path = path
         self.checkpoints = path / "checkpoints"
         self.policies = path / "policies"
-        self.figures = path / "figures"
         self.trajectories = path / "trajectories"
         self.videos = path / "videos"
         self.forgotten = path / "forgotten"
@@ -186,7 +185,7 @@ class RunDirectory:
         with self.evaluations_locked():
             for name, kind in ROW_FILES.items():
                 damage += rewrite(self.path / name, kind, lambda row: row.step <= step, step, place)
-            for folder in (self.path, self.trajectories, self.figures):
+            for folder in (self.path, self.trajectories):
                 remove_partials(folder)
         if self.divergence.exists():
             move(self.divergence, place)
@@ -205,7 +204,7 @@ class RunDirectory:
             shutil.rmtree(self.checkpoints / step_name(step))
 
     def save_trajectories(self, step: int, seed: int, positions: list[np.ndarray]) -> None:
-        """Save the positions in every episode of one evaluation, for figures."""
+        """Save the positions in every episode of one evaluation, for reports."""
         self.trajectories.mkdir(exist_ok=True)
         lengths = np.asarray([len(each) for each in positions])
         content = io.BytesIO()

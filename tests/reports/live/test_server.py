@@ -97,16 +97,16 @@ def test_other_machines_need_the_token(serve, run, monkeypatch):
     "path",
     [
         "/../../etc/passwd", "/file/{id}/page/../config.json", "/file/{id}/page/..%2Fconfig.json",
-        "/file/{id}/page/config.json", "/file/{id}/figures/..%2F..%2Fconfig.json", "/file/{id}/videos/%2Fetc%2Fpasswd",
+        "/file/{id}/page/config.json", "/file/{id}/videos/..%2F..%2Fconfig.json", "/file/{id}/videos/%2Fetc%2Fpasswd",
         "/file/{id}/checkpoints/x", "/file/..%2F..%2F/page/report.html", "/file/{id}/page/report.html%00.png",
-        "/file/{id}", "/no-such", "//etc/passwd", "/file/{id}/figures/link.png", "/file/{id}/figures/notes.txt",
+        "/file/{id}", "/no-such", "//etc/passwd", "/file/{id}/videos/link.gif", "/file/{id}/videos/notes.txt",
     ],
 )  # fmt: skip
-def test_only_pages_figures_and_videos_of_runs_are_served(serve, run, path):
+def test_only_pages_and_videos_of_runs_are_served(serve, run, path):
     server = serve(run.path.parent)
-    run.figures.mkdir()
-    (run.figures / "link.png").symlink_to("/etc/passwd")
-    (run.figures / "notes.txt").write_text("private")
+    run.videos.mkdir()
+    (run.videos / "link.gif").symlink_to("/etc/passwd")
+    (run.videos / "notes.txt").write_text("private")
     (name,) = (each["id"] for each in json.loads(ask(server, "/runs.json")[1])["runs"])
     answer, content = ask(server, path.format(id=name))
     assert answer.status == 404
@@ -116,8 +116,8 @@ def test_only_pages_figures_and_videos_of_runs_are_served(serve, run, path):
 
 def test_a_report_is_served_where_it_reaches_nothing(serve, run):
     (run.path / "report.html").write_text("<script>1</script>" + "x" * 600_000)
-    run.figures.mkdir()
-    (run.figures / "maze 1.png").write_bytes(b"\x89PNG")
+    run.videos.mkdir()
+    (run.videos / "maze 1.gif").write_bytes(b"GIF89a")
     server = serve(run.path.parent)
     (name,) = (each["id"] for each in json.loads(ask(server, "/runs.json")[1])["runs"])
     answer, content = ask(server, f"/file/{name}/page/report.html")
@@ -125,7 +125,7 @@ def test_a_report_is_served_where_it_reaches_nothing(serve, run):
     policy = answer.headers["Content-Security-Policy"]
     assert policy.startswith("sandbox allow-scripts; default-src 'none'")
     assert "same-origin" not in policy
-    assert ask(server, f"/file/{name}/figures/maze%201.png")[1] == b"\x89PNG"
+    assert ask(server, f"/file/{name}/videos/maze%201.gif")[1] == b"GIF89a"
 
 
 def test_requests_that_make_no_sense_are_answered(serve, run):

@@ -208,7 +208,7 @@ def test_details_have_curves_settings_tables_and_the_command(tmp_path):
     assert about["settings"]["num_candidates"] == "4"
     assert about["later"][1] == ["200", "0", "16", "55.0", "1"]
     assert about["offline"] == [["updates", "seed", "value"], ["200", "0", "4.25"]]
-    assert about["files"] == {"": ["report.html"], "figures": [], "videos": []}
+    assert about["files"] == {"": ["report.html"], "videos": []}
     assert seen.details([listed["a"], listed["b"]], found["version"])["unchanged"]
     write_rows(two, [200])
     assert "learning" in seen.details([listed["a"], listed["b"]], found["version"])
@@ -220,12 +220,12 @@ def test_links_out_of_the_folder_are_not_followed(tmp_path):
     own = write_settings(root / "own")
     (root / "linked").symlink_to(tmp_path / "elsewhere" / "secret")
     (own.path / "metrics.jsonl").symlink_to(tmp_path / "elsewhere" / "secret" / "metrics.jsonl")
-    (own.path / "figures").symlink_to(tmp_path)
+    (own.path / "videos").symlink_to(tmp_path)
     (own.path / "report.html").symlink_to(tmp_path / "elsewhere" / "secret" / "config.json")
     seen = Watcher(root)
     (run,) = seen.list_runs(0)["runs"]
     assert (run["name"], run["step"]) == ("own", 0)
-    assert seen.details([run["id"]], 0)["about"][0]["files"] == {"": [], "figures": [], "videos": []}
+    assert seen.details([run["id"]], 0)["about"][0]["files"] == {"": [], "videos": []}
     assert seen.file(run["id"], "", "report.html") is None
 
 

@@ -6,10 +6,10 @@ import pytest
 from shared_files import shared
 
 from drol.algorithms import known_algorithms
-from drol.bench.methods import CANDIDATES
 from drol.presets.paper_hyperparameters import DROL
 from drol.presets.settings import METHODS, TASKS, task_settings
 from drol_reproduction import published
+from drol_reproduction.bench.methods import CANDIDATES
 from drol_reproduction.experiments import COLUMNS, short_name
 from drol_reproduction.plan import family_of
 from drol_reproduction.published import (

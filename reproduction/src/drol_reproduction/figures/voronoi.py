@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from matplotlib.colors import ListedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -25,8 +26,7 @@ from drol.algorithms.routing import draw_latents
 from drol.data.trajectories import spread
 from drol.errors import InputError
 from drol.policy import Policy
-from drol.reports.figure_style import INK, MISSED, MUTED, REACHED, figure_style, styled
-from drol.reports.run_figures import cell_colours
+from drol.reports.figure_style import INK, MISSED, MUTED, REACHED, SERIES, figure_style, styled
 from drol.runs.run import Run
 
 SEARCHED = 1024  # states among which one is chosen
@@ -315,3 +315,10 @@ def caption(search: Search) -> str:
         f"state {search.number} of {SEARCHED}, seed {search.seed}; "
         f"winners that lose their action in one step of the figure: {shares}"
     )
+
+
+def cell_colours(count: int) -> ListedColormap:
+    """Return pale colours, neighbours in the list well apart."""
+    hues = [to_rgb(SERIES[index % len(SERIES)]) for index in range(count)]
+    strengths = [0.13 + 0.08 * (index // len(SERIES) % 3) for index in range(count)]
+    return ListedColormap([tuple(1 - s * (1 - c) for c in hue) for hue, s in zip(hues, strengths, strict=True)])

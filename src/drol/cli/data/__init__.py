@@ -1,6 +1,6 @@
 """`drol data <command>`: each command is a module, imported when it is used."""
 
-from drol.cli.main import Commands, dispatch, list_commands
+from drol.cli.main import COMPANION, Commands, dispatch, list_commands
 
 COMMANDS: Commands = {
     "list": ("drol.cli.data.list", "every dataset: its size, whether it is here, how to get it"),
@@ -11,7 +11,7 @@ COMMANDS: Commands = {
     "download": ("drol.cli.data.download", "fetch the published files of a dataset"),
     "collect": ("drol.cli.data.collect", "make a dataset here, with the oracles of a benchmark or an expert policy"),
     "expert": ("drol.cli.data.expert", "make a policy folder from a file of weights, for collect --expert"),
-    "train-expert": ("drol.cli.data.train_expert", "train an ant that walks, as OGBench trains its own"),
+    "train-expert": (f"{COMPANION}.cli.train_expert", "train an ant that walks, as OGBench trains its own"),
     "import": (
         "drol.cli.data.import_files",
         "make a dataset from your own files: npz, HDF5, Parquet, CSV, ...",

@@ -16,7 +16,7 @@ from drol.sweeps.status import best_table, summary_of, sweep_status
 from drol.sweeps.sweep import Sweep
 
 SHOWN = 20  # choices and failures of a sweep
-MOST_FILES = 100  # figures, and videos, of a run
+MOST_FILES = 100  # videos of a run
 
 
 def describe_run(run: WatchedRun) -> dict[str, Any]:
@@ -65,11 +65,8 @@ def later_table(run: WatchedRun) -> list[list[str]]:
 
 
 def shown_files(run: WatchedRun) -> dict[str, list[Path]]:
-    """Return what may be served of a run: its report, the figures of it, its videos; no links."""
-    directory = run.directory
-    found: dict[str, list[Path]] = {"": [run.folder / REPORT]}
-    for name, folder, suffix in (("figures", directory.figures, ".png"), ("videos", directory.videos, ".gif")):
-        found[name] = list_files(folder, suffix)
+    """Return what may be served of a run: its report and its videos; no links."""
+    found = {"": [run.folder / REPORT], "videos": list_files(run.directory.videos, ".gif")}
     return {name: [path for path in paths if regular(path)] for name, paths in found.items()}
 
 

@@ -188,7 +188,7 @@
         if (alone) element("iframe", {src: page, title: "the report of the run", sandbox: "allow-scripts", loading: "lazy"}, null, part);
       } else links.append("No report yet; make one with ", element("code", {}, `drol report ${run.path}`), ", or begin with ", element("code", {}, "drol watch --reports"));
       const shots = element("div", {class: "shots"}, null, part);
-      for (const kind of alone ? [] : ["figures", "videos"]) for (const name of run.files[kind]) element("img", {src: `/file/${run.id}/${kind}/${encodeURIComponent(name)}`, alt: name, loading: "lazy"}, null, shots);
+      for (const name of alone ? [] : run.files.videos) element("img", {src: `/file/${run.id}/videos/${encodeURIComponent(name)}`, alt: name, loading: "lazy"}, null, shots);
       for (const [title, lines] of [["evaluations after training", run.later], ["by data alone", run.offline]]) if (lines.length) part.append(element("h3", {}, title), table(lines));
       const details = element("details", {}, null, part);
       element("summary", {}, "settings and circumstances", details);

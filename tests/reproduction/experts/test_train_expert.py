@@ -10,9 +10,9 @@ from drol.errors import InputError
 from drol.tasks.experts import read_expert
 from drol.tasks.ogbench.collecting.collect import check_experts
 from drol.tasks.ogbench.collecting.recipes import RECIPES
-from drol.training.experts import train_expert as module
-from drol.training.experts.sac import SAC
-from drol.training.experts.train_expert import Training, make_environment, train_expert
+from drol_reproduction.experts import train_expert as module
+from drol_reproduction.experts.sac import SAC
+from drol_reproduction.experts.train_expert import Training, make_environment, train_expert
 
 SETTINGS = {"steps": 300, "sac": SAC((16, 16), 8), "random_steps": 90, "checkpoint_interval": 110}
 

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from drol.bench import measure as benching
-from drol.bench.methods import CANDIDATES
-from drol.cli import bench as command
 from drol.cli.main import main
+from drol_reproduction.bench import measure as benching
+from drol_reproduction.bench.methods import CANDIDATES
+from drol_reproduction.cli import bench as command
 
 SPEED = {
     "update_milliseconds": [100.0, 90.0],

@@ -3,8 +3,8 @@ import textwrap
 
 import pytest
 
-from drol.bench.against import against_timer, load_against
 from drol.errors import InputError
+from drol_reproduction.bench.against import against_timer, load_against
 
 THEIRS = """
     def good(): return lambda: None

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import pytest
 
 from drol.algorithms.bc import BC
-from drol.bench.operations import matmul_operations, update_operations
 from drol.data.random_dataset import random_dataset
+from drol_reproduction.bench.operations import matmul_operations, update_operations
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

@@ -3,9 +3,9 @@ import signal
 
 import pytest
 
-from drol.bench import fresh_process, processes
-from drol.bench.methods import make_algorithms
 from drol.errors import InputError
+from drol_reproduction.bench import fresh_process, processes
+from drol_reproduction.bench.methods import make_algorithms
 
 
 def test_a_fresh_process_has_its_own_memory_and_the_cores_that_it_was_given():

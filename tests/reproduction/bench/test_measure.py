@@ -2,12 +2,12 @@ import json
 
 import pytest
 
-from drol.bench import measure as benching
-from drol.bench import processes, timers
-from drol.bench.fresh_process import evaluate
-from drol.bench.measure import bench
 from drol.data.random_dataset import random_dataset
 from drol.errors import InputError
+from drol_reproduction.bench import measure as benching
+from drol_reproduction.bench import processes, timers
+from drol_reproduction.bench.fresh_process import evaluate
+from drol_reproduction.bench.measure import bench
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from drol.algorithms import find_algorithm, known_algorithms
-from drol.bench.measure import PARTS, bench
-from drol.bench.methods import CANDIDATES
 from drol.cli.flags import Parser, whole_number
 from drol.cli.jax_cache import keep_compiled_programs
 from drol.errors import InputError
 from drol.progress import Progress
 from drol.storage import write_whole
 from drol.tasks import DEFAULT_TASK
+from drol_reproduction.bench.measure import PARTS, bench
+from drol_reproduction.bench.methods import CANDIDATES
 
 PARTS_HELP = "start: memory and compile time; evaluation: steps; speed: updates and actions (default: all)"
 QUICK = {"methods": ["drol", "fql"], "rounds": 2, "episodes": 8, "candidates": ()}

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from drol.algorithms import known_algorithms
-from drol.bench.against import load_against
-from drol.bench.methods import CANDIDATES, Speed, candidate_ladder, make_algorithms
-from drol.bench.processes import cores_to_measure, describe_machine, measure_evaluation, measure_start
 from drol.data.random_dataset import random_dataset
 from drol.errors import InputError
+from drol.installation import describe_machine
 from drol.progress import Report
 from drol.tasks import DEFAULT_TASK, find_source
+from drol_reproduction.bench.against import load_against
+from drol_reproduction.bench.methods import CANDIDATES, Speed, candidate_ladder, make_algorithms
+from drol_reproduction.bench.processes import cores_to_measure, measure_evaluation, measure_start
 
 PARTS = ("start", "evaluation", "speed")
 EVALUATION_ROUNDS = 3  # at most; each takes seconds
@@ -47,7 +48,7 @@ def bench(
         All numbers, as JSON can hold them: of the machine, and under "methods" a dictionary for each method.
 
     Example:
-        >>> from drol.bench.measure import bench
+        >>> from drol_reproduction.bench.measure import bench
         >>> found = bench(["drol", "fql"], parts=["speed"], rounds=2)  # doctest: +SKIP
         >>> found["methods"]["fql"]["over_drol"]  # doctest: +SKIP
         1.02

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from drol.training.experts.sac import SAC, Batch, draw, explore, update, values
+from drol_reproduction.experts.sac import SAC, Batch, draw, explore, update, values
 
 SMALL = SAC(hidden_sizes=(16, 16), batch_size=8)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from drol.cli.flags import Parser, whole_number
 from drol.progress import Progress
-from drol.training.experts.train_expert import EXPERTS, STEPS, train_expert
+from drol_reproduction.experts.train_expert import EXPERTS, STEPS, train_expert
 
 EPILOG = """The ant is trained as OGBench trains its own: SAC in online-ant-xy-v0, 400,000 steps.
 A step and its update take 16.5 ms of CPU time on one busy core, 1.8 hours in all. Checkpoints are in FOLDER.training;

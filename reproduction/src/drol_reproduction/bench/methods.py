@@ -9,12 +9,12 @@ import jax
 import numpy as np
 
 from drol.algorithms import Algorithm, find_algorithm
-from drol.bench import timers as timing
-from drol.bench.against import Against, against_timer
-from drol.bench.operations import update_operations
-from drol.bench.timers import Say, Timer, median_ratio
 from drol.data.dataset import Dataset
 from drol.networks.actors import LatentActor
+from drol_reproduction.bench import timers as timing
+from drol_reproduction.bench.against import Against, against_timer
+from drol_reproduction.bench.operations import update_operations
+from drol_reproduction.bench.timers import Say, Timer, median_ratio
 
 CANDIDATES = (1, 4, 8, 16, 64)  # values of K that DROL is timed with
 BATCHES = (64, 1024)  # observations in one call of a policy

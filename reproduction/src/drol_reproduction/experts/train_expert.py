@@ -29,7 +29,7 @@ from drol.storage import exclusive
 from drol.tasks.experts import Expert, make_expert, save_expert
 from drol.tasks.ogbench.collecting.trajectory import seed_everything
 from drol.tasks.packages import missing_package
-from drol.training.experts.sac import SAC, Batch, State, explore, update
+from drol_reproduction.experts.sac import SAC, Batch, State, explore, update
 
 logger = logging.getLogger(__name__)
 

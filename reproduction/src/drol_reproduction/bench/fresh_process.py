@@ -94,7 +94,7 @@ class Evaluation:
 
     def run(self, name: str, algorithm: Any, episodes: int) -> dict[str, float]:
         """Play episodes; what is asked for the first time is played twice, so that nothing is started while timed."""
-        from drol.bench.timers import make_policy
+        from drol_reproduction.bench.timers import make_policy
 
         if name not in self.policies or episodes not in self.played:
             self.policies.setdefault(name, make_policy(algorithm, self.spec))

@@ -1,4 +1,4 @@
-"""The parts `start` and `evaluation` of a bench, measured in fresh processes; and what the machine is."""
+"""The parts `start` and `evaluation` of a bench, measured in fresh processes."""
 
 import contextlib
 import multiprocessing
@@ -12,15 +12,13 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, Self
 
-import jax
-
 from drol.algorithms import Algorithm
-from drol.bench import fresh_process
-from drol.bench.against import in_one_line
-from drol.bench.timers import Say
 from drol.errors import InputError
 from drol.evaluation.environment_process import without_main_module
 from drol.machine import available_cores
+from drol_reproduction.bench import fresh_process
+from drol_reproduction.bench.against import in_one_line
+from drol_reproduction.bench.timers import Say
 
 ROWS = 1_000_001  # a million transitions
 FIRST_EPISODES = 8  # which tell how fast a method is
@@ -134,15 +132,3 @@ def gain_of_two_cores(rates: Mapping[str, Sequence[float]]) -> float | None:
     if not {"1", "2"} <= rates.keys():
         return None
     return statistics.median(two / one for one, two in zip(rates["1"], rates["2"], strict=True))
-
-
-def describe_machine() -> dict[str, Any]:
-    """Return what is measured on, and with what; a GPU that jax cannot use is named as well."""
-    device = jax.devices()[0]
-    cores = available_cores()
-    words = f"CPU with {cores} core{'s' * (cores != 1)}"
-    if device.platform != "cpu":
-        words = f"{device.platform.upper()} {device.device_kind} and a {words}"
-    elif Path("/proc/driver/nvidia/gpus").exists():
-        words += "; there is a GPU that jax does not use: pip install 'drol[cuda12]'"
-    return {"device": words, "platform": device.platform, "cores": cores, "jax": jax.__version__}

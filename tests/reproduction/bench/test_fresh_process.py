@@ -6,8 +6,8 @@ import pytest
 from fake_environments import Walk
 
 from drol.algorithms.bc import BC
-from drol.bench import fresh_process, processes
 from drol.tasks import find_source
+from drol_reproduction.bench import fresh_process, processes
 
 BC_SMALL = BC(hidden_sizes=(8, 8), batch_size=4)
 

@@ -4,11 +4,11 @@ import pytest
 from toys import TINY
 
 from drol.algorithms.bc import BC
-from drol.bench import timers
-from drol.bench.against import Against
-from drol.bench.methods import Speed, candidate_ladder, make_algorithms, share_of_bound
-from drol.bench.operations import update_operations
 from drol.data.random_dataset import random_dataset
+from drol_reproduction.bench import timers
+from drol_reproduction.bench.against import Against
+from drol_reproduction.bench.methods import Speed, candidate_ladder, make_algorithms, share_of_bound
+from drol_reproduction.bench.operations import update_operations
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

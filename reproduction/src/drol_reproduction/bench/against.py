@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import jax
 
-from drol.bench.timers import Timer, call_timer
 from drol.errors import InputError
+from drol_reproduction.bench.timers import Timer, call_timer
 
 
 class Against(NamedTuple):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from drol.algorithms.parts import clip
-from drol.bench import timers
 from drol.data.random_dataset import random_dataset
 from drol.networks.actors import LatentActor
 from drol.transition import Spec
+from drol_reproduction.bench import timers
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
