@@ -273,6 +273,16 @@ def test_several_runs_are_one_page_with_one_legend_and_the_comparison(make_sever
     assert (mean["y"], mean["low"], mean["high"]) == ([1.5, 1.5], [1.0, 1.0], [2.0, 2.0])
 
 
+def test_runs_that_contradict_each_other_say_so_first(make_several, tmp_path):
+    """The page said that evaluated runs had not been evaluated."""
+    first = make_several[0]
+    other = Run(saved_run(tmp_path / "again", first.config, (0, 6)), first.config, first.task)
+    other.directory.log_evaluation(EvaluationRow(6, 0, 0.0, tuple(Episode(each, 0.0, 5, False) for each in range(4))))
+    page = report([first, other]).read_text()
+    assert "<p>The scores are not compared: results contradict each other:" in page
+    assert "not been evaluated" not in page
+
+
 def test_what_differs_between_runs_is_a_line_for_each(make_several):
     page = report(make_several).read_text()
     table = page[page.index("A line for each run") :]

@@ -44,6 +44,25 @@ def test_a_clear_winner_is_called_so(tmp_path):
     assert choice.verdict == "the first is better than each of the others by this evidence"
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_score_that_is_not_finite_is_left_out_and_named(tmp_path, caplog, order):
+    """NaN ranked by the order of the arguments, and was recommended."""
+    runs = [made_run(tmp_path / "a", {6: 50})]
+    directory = saved_run(tmp_path / "nan", tiny_config(seeds=(0,)), (6,))
+    directory.log_evaluation(EvaluationRow(6, 0, float("nan"), (Episode(0, float("nan"), 1, False),)))
+    runs.append(drol.open_run(tmp_path / "nan", task=tiny_task()))
+    choice = choose([runs[each] for each in order])
+    assert [each.run.name for each in choice.candidates] == ["a"]
+    assert f"left out: step 6, seed 0 of {tmp_path / 'nan'}: its score is nan" in caplog.text
+
+
+def test_an_offline_value_that_is_not_finite_is_left_out_and_named(tmp_path, caplog):
+    run = made_run(tmp_path / "a", values={6: (float("nan"), -10.0), 12: (-40.0, -35.0)})
+    assert [each.step for each in choose([run]).candidates] == [12]
+    assert "step 6, seed 0" in caplog.text
+    assert [each.step for each in policies_to_try([run], last=2)] == [12, 6]
+
+
 def test_without_scores_the_lower_end_of_the_offline_value_ranks(tmp_path):
     run = made_run(tmp_path / "a", values={6: (-50.0, -10.0), 12: (-40.0, -35.0)})
     choice = choose([run])

@@ -113,6 +113,17 @@ def test_evaluations_without_a_score_are_no_results(make_run):
     assert [row.step for row in collect_results(directory.path)] == [6, 6]
 
 
+def test_a_score_that_contradicts_its_episodes_is_left_out_and_named(make_run, tmp_path, caplog):
+    """`drol results export` wrote such rows, which `drol results check` then rejected."""
+    directory = make_run()
+    directory.log_evaluation(EvaluationRow(12, 0, float("nan"), EPISODES))
+    results = collect_results(tmp_path)
+    assert [each.step for each in results] == [6, 6]
+    [words] = results.skipped
+    assert words.endswith("step 12, seed 0 (training): score: expected a finite number, got nan")
+    assert words in caplog.text
+
+
 def test_what_holds_no_run_is_refused(tmp_path):
     with pytest.raises(InputError, match="no run with evaluations is in"):
         collect_results(tmp_path)

@@ -72,6 +72,18 @@ def test_two_scores_of_one_policy_are_a_contradiction(merge):
     assert len(merged) == 2
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_evaluations_of_other_episodes_are_no_contradiction(merge, order):
+    """Two scores of 0 from 50 and 10 episodes were called contradictory."""
+    pair = [made_result("0" * 50), made_result("0" * 10, run="b", steps=20)]
+    (merged,) = merge(*([pair[each]] for each in order))
+    assert [each.episodes for each in merged] == [50]
+    (merged,) = merge([made_result("1110")], [made_result("000000", run="b", first_episode_seed=4)])
+    assert [each.episodes for each in merged] == [6]
+    with pytest.raises(InputError, match="contradict each other"):
+        merge([made_result("1110")], [made_result("010", run="b", first_episode_seed=2)])
+
+
 def test_a_check_names_all_that_is_wrong(tmp_path):
     rows = [made_result("1110"), made_result("1100", run="b"), made_result(seed=1), made_result(episodes=3)]
     rows += [

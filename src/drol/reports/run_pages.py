@@ -27,6 +27,7 @@ from drol.runs.records import MetricsRow
 from drol.runs.run import Run
 from drol.storage import write_whole
 
+NOT_COMPARED = "the scores are not compared"
 CURVES_CAPTION = (
     "The mean score over seeds at every evaluation; the band is its 95% interval: the bootstrap's over seeds and, for "
     "success rates, at least as wide as Wilson's over all episodes. Thin lines are single seeds."
@@ -153,6 +154,9 @@ def unscored_words(runs: Sequence[Run], found: Found) -> str:
     tasks = [found.loaded_task(run) for run in runs]
     if all(task is not None and task.make_environment is None for task in tasks):
         return "No simulator: these runs were evaluated by held-out data. `drol compare` and `drol choose` say more."
+    refused = [words for words in found.missing if words.startswith(NOT_COMPARED)]
+    if refused:
+        return html.escape(f"T{refused[0][1:]}.")
     return "These runs have not been evaluated yet."
 
 
@@ -172,7 +176,8 @@ def compared(runs: Sequence[Run], found: Found) -> Comparison | None:
     """Return the comparison of the runs; None where none has a score, or where their scores may not be compared."""
     results = Results()
     for run in runs:
-        own, task = found.readable(lambda run=run: results_of(run)) or [], found.loaded_task(run)
+        own, task = found.readable(lambda run=run: results_of(run)) or Results(), found.loaded_task(run)
+        found.damage.extend(own.skipped)
         results += [replace(each, score_name=task.score_name) for each in own] if task is not None else own
     results = Results(each for each in results if each.score == each.score)
     if not any(each.evaluation == "training" for each in results):
@@ -180,7 +185,7 @@ def compared(runs: Sequence[Run], found: Found) -> Comparison | None:
     try:
         return compare_results(results)
     except InputError as error:
-        found.missing.append(f"the scores are not compared: {error}")
+        found.missing.append(f"{NOT_COMPARED}: {error}")
         return None
 
 

@@ -1,5 +1,7 @@
 """Choose a policy among the checkpoints and seeds of runs, and say how far the choice may be trusted."""
 
+import logging
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +17,8 @@ from drol.evaluation.support import leaves_support, support_warning
 from drol.results.statistical_tests import Interval, newcombe_interval, wilson_interval
 from drol.runs.records import EvaluationRow, OfflineRow
 from drol.runs.run import Run, open_run
+
+logger = logging.getLogger(__name__)
 
 SCORE, OFFLINE = "score", "offline value"
 # What docs/offline-evaluation.md measured: how often each kind of evidence was right.
@@ -183,6 +187,9 @@ def scored(run: Run, steps: set[int]) -> list[Candidate]:
         key = (row.step, row.seed, row.best_of)
         if row.score is None or row.step not in steps or row.acting:
             continue
+        if not math.isfinite(row.score):
+            leave_out(run, row.step, row.seed, "score", row.score)
+            continue
         if key not in best or len(row.episodes) > len(best[key].episodes):
             best[key] = row
     return [
@@ -190,6 +197,11 @@ def scored(run: Run, steps: set[int]) -> list[Candidate]:
         for key, row in best.items()
         if row.score is not None
     ]
+
+
+def leave_out(run: Run, step: int, seed: int, what: str, value: float) -> None:
+    """Warn of a policy whose value is not finite: NaN cannot be ranked."""
+    logger.warning(f"left out: step {step:,}, seed {seed} of {run.path}: its {what} is {value}")
 
 
 def score_interval(row: EvaluationRow) -> Interval | None:
@@ -206,7 +218,11 @@ def valued(run: Run, steps: set[int]) -> list[Candidate]:
     found = []
     for row in run.offline_evaluations:
         low, high = row.figures.get("value_low"), row.figures.get("value_high")
-        if row.step in steps and low is not None and high is not None:
+        if row.step not in steps or low is None or high is None:
+            continue
+        if not (math.isfinite(low) and math.isfinite(high)):
+            leave_out(run, row.step, row.seed, "offline value", low if math.isfinite(high) else high)
+        else:
             share = row.figures.get("outside_support")
             found.append(Candidate(run.path, row.step, row.seed, row.best_of, low, Interval(low, high), 0, share))
     return found
@@ -262,9 +278,9 @@ def policies_to_try(runs: Iterable[Run | Path | str], last: int = 1) -> list[Tri
     found = []
     for run in opened:
         values = {
-            (row.step, row.seed): row.figures.get("value_low")
+            (row.step, row.seed): low
             for row in run.offline_evaluations
-            if row.discount == discount
+            if row.discount == discount and (low := row.figures.get("value_low")) is not None and math.isfinite(low)
         }
         steps, seeds = run.steps[-last:], run.config.seeds
         for step in reversed(steps):

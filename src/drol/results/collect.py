@@ -67,7 +67,9 @@ def collect_path(path: Path) -> Results:
     for folder in find_runs(path):
         try:
             run = open_run(folder)
-            results += results_of(run)
+            found = results_of(run)
+            results += found
+            results.skipped += found.skipped
             results.skipped += run.directory.bad_lines()
         except InputError as error:
             results.skipped.append(f"{folder}: {error}")
@@ -84,8 +86,8 @@ def find_runs(path: Path) -> list[Path]:
     return folders
 
 
-def results_of(run: Run) -> list[Result]:
-    """Return the results of one run; its task is not loaded."""
+def results_of(run: Run) -> Results:
+    """Return the results of one run; its task is not loaded. Results that contradict themselves are left out."""
     recorded, algorithm = run.directory.read_config(), run.config.algorithm
     figures = {
         (row.seed, row.step): {
@@ -108,28 +110,32 @@ def results_of(run: Run) -> list[Result]:
         "versions": ", ".join(f"{name} {versions[name]}" for name in VERSIONS if versions.get(name)),
         "run": "/".join(run.path.absolute().parts[-2:]),
     }
-    results = []
+    results = Results()
     for kind, rows in scored.items():
         for row in (row for row in rows if row.episodes):
             settings = changed_settings(run.config, row.acting, row.step)
-            results.append(
-                Result(
-                    **shared,
-                    settings=settings,
-                    settings_id=settings_id(settings),
-                    seed=row.seed,
-                    step=row.step,
-                    evaluation=kind,
-                    best_of=algorithm.default_best_of if row.best_of is None else row.best_of,
-                    first_episode_seed=row.episodes[0].seed,
-                    episodes=len(row.episodes),
-                    outcomes="".join(str(int(episode.success)) for episode in row.episodes),
-                    score=float(row.score or 0),
-                    mean_return=float(np.mean([episode.total_reward for episode in row.episodes])),
-                    mean_length=float(np.mean([episode.length for episode in row.episodes])),
-                    figures=figures.get((row.seed, row.step), {}),
-                )
+            result = Result(
+                **shared,
+                settings=settings,
+                settings_id=settings_id(settings),
+                seed=row.seed,
+                step=row.step,
+                evaluation=kind,
+                best_of=algorithm.default_best_of if row.best_of is None else row.best_of,
+                first_episode_seed=row.episodes[0].seed,
+                episodes=len(row.episodes),
+                outcomes="".join(str(int(episode.success)) for episode in row.episodes),
+                score=float(row.score or 0),
+                mean_return=float(np.mean([episode.total_reward for episode in row.episodes])),
+                mean_length=float(np.mean([episode.length for episode in row.episodes])),
+                figures=figures.get((row.seed, row.step), {}),
             )
+            try:
+                result.check()
+            except InputError as error:
+                results.skipped.append(f"{run.path}: step {row.step:,}, seed {row.seed} ({kind}): {error}")
+            else:
+                results.append(result)
     return results
 
 

@@ -59,14 +59,29 @@ def check_results(paths: Iterable[Path | str]) -> list[str]:
 def distinct(results: Iterable[Result]) -> list[Result]:
     """Return the results without those that occur twice, whatever their runs are called.
 
-    The evaluations of a run that went on for longer are those of the longer run.
+    Of two evaluations of one policy that agree, the one with more episodes is kept; of equally many episodes, that of
+    the run that went on for longer.
     """
-    kept: dict[tuple[Any, ...], Result] = {}
+    kept: list[Result] = []
+    places: dict[tuple[Any, ...], list[int]] = {}
     for result in results:
-        key = (*result.identity, result.score, result.outcomes, result.first_episode_seed, circumstances(result))
-        if key not in kept or result.steps > kept[key].steps:
-            kept[key] = result
-    return list(kept.values())
+        own = places.setdefault((*result.identity, circumstances(result)), [])
+        place = next((each for each in own if agree(kept[each], result)), None)
+        if place is None:
+            own.append(len(kept))
+            kept.append(result)
+        elif (result.episodes, result.steps) > (kept[place].episodes, kept[place].steps):
+            kept[place] = result
+    return kept
+
+
+def agree(one: Result, other: Result) -> bool:
+    """Return whether two evaluations of one policy may both be right: episodes that both have ended alike."""
+    if (one.first_episode_seed, one.episodes) == (other.first_episode_seed, other.episodes):
+        return (one.score, one.outcomes) == (other.score, other.outcomes)
+    shift = other.first_episode_seed - one.first_episode_seed
+    first, second = (one.outcomes[shift:], other.outcomes) if shift >= 0 else (one.outcomes, other.outcomes[-shift:])
+    return all(mine == theirs for mine, theirs in zip(first, second, strict=False))
 
 
 def consistent(results: Iterable[Result]) -> list[Result]:
@@ -109,12 +124,12 @@ def differences_in_circumstances(results: Iterable[Result]) -> list[str]:
 
 
 def contradictions(results: Iterable[Result]) -> list[str]:
-    """Return a line for each result that has another score than one before it for the same policy."""
+    """Return a line for each result that disagrees with one before it for the same policy."""
     first: dict[tuple[Any, ...], Result] = {}
     lines = []
     for result in results:
         before = first.setdefault(result.identity, result)
-        if (result.score, result.outcomes) != (before.score, before.outcomes):
+        if not agree(before, result):
             which = f"{result.method} {result.settings_id} on {result.task}, seed {result.seed}, step {result.step:,}"
             scores = f"{before.score:g} in {before.run} and {result.score:g} in {result.run}"
             lines.append(f"{which}, best of {result.best_of} ({result.evaluation}) scores {scores}")
