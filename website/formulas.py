@@ -27,7 +27,13 @@ class Formula(InlineProcessor):
 def to_mathml(latex: str, display: str = "inline") -> ElementTree.Element:
     """Return a formula as an element `math`."""
     text = re.sub(r'\sxmlns="[^"]*"', "", convert(latex.strip(), display=display))
-    return as_it_is(ElementTree.fromstring(text))
+    element = ElementTree.fromstring(text)
+    for operator in element.iter("mo"):
+        if operator.text in ("|", "\u2016"):  # bars of one height, close to their content
+            operator.attrib |= {"stretchy": "false", "lspace": "0", "rspace": "0"}
+        elif operator.text == "*":
+            operator.text = "\u2217"  # a low star, which a superscript raises once
+    return as_it_is(element)
 
 
 def as_it_is(element: ElementTree.Element) -> ElementTree.Element:

@@ -525,7 +525,7 @@
         const pace = html("input", { type: "range", id: "lab-speed", min: 1, max: 60, step: 1, value: speed });
         pace.addEventListener("input", () => { speed = Number(pace.value); show(); });
         const paceWords = html("output", { for: "lab-speed" });
-        sliders.speed = () => { paceWords.textContent = `${speed} a second`; };
+        sliders.speed = () => { paceWords.textContent = `${speed} / s`; };
         settings.append(html("label", { for: "lab-speed" }, "steps"), pace, paceWords);
 
         const prior = html("select", { id: "lab-prior" }, html("option", { value: "ball" }, "uniform in a ball"), html("option", { value: "normal" }, "normal"));

@@ -9,19 +9,34 @@ Metrics = dict[str, Array]
 
 
 class Transition(eqx.Module):
-    """A batch of transitions, each field with the batch as its first axis."""
+    """A batch of transitions, each field with the batch as its first axis.
 
-    observation: Array  # [batch, *observation]
-    action: Array  # [batch, action], in (-1, 1)
-    reward: Array  # [batch]
-    continues: Array  # [batch], 0 where the task ended and nothing follows, else 1
-    next_observation: Array  # [batch, *observation]
-    next_action: Array  # [batch, action], the action taken at next_observation
-    next_action_known: Array  # [batch], 0 where the episode stopped before next_action was taken
+    Attributes:
+        observation: [batch, *observation]
+        action: [batch, action], in (-1, 1)
+        reward: [batch]
+        continues: [batch], `1 - terminal`: 0 where the task ended, else 1
+        next_observation: [batch, *observation]
+        next_action: [batch, action], the action taken at `next_observation`
+        next_action_known: [batch], 0 where the episode stopped before `next_action` was taken
+    """
+
+    observation: Array
+    action: Array
+    reward: Array
+    continues: Array
+    next_observation: Array
+    next_action: Array
+    next_action_known: Array
 
 
 class Spec(eqx.Module):
-    """Everything an algorithm may know of a task."""
+    """Everything an algorithm may know of a task.
+
+    Attributes:
+        observation_shape: [size] for vectors, [height, width, channels] for images
+        action_size: number of dimensions of an action
+    """
 
     observation_shape: tuple[int, ...] = eqx.field(static=True)
     action_size: int = eqx.field(static=True)

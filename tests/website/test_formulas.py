@@ -23,6 +23,11 @@ def test_a_formula_in_a_line_and_one_of_its_own():
     assert '<math display="block">' in html("so\n\n$$ a * b * c \\le \\lVert x \\rVert $$\n\nholds")
 
 
+def test_bars_have_one_height():
+    text = html("$\\lVert x^2 \\rVert$ and $\\lvert y \\rvert$")
+    assert text.count('stretchy="false"') == 4
+
+
 def test_stars_underscores_and_backslashes_belong_to_the_formula():
     text = html("$a_1 * b_2 * c_3 \\, d$")
     assert "<em>" not in text
