@@ -1,7 +1,10 @@
 """Against numbers of rliable and statsmodels; statistical_tests.json says which versions made them."""
 
+import csv
 import json
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -156,3 +159,30 @@ def test_the_bootstrap_is_seeded_and_resamples_within_tasks():
         return statistical_tests.bootstrap_interval(lambda group: np.mean(group[1]) + group[0][0], tasks, seed=seed)
 
     assert interval() == interval() == (100, 120)  # the second task never varies
+
+
+@pytest.mark.parametrize(
+    ("metric", "sign", "words"),
+    [
+        ("outside_support", -1, "| share of actions outside the support | +0.68 (-0.32 to +0.90) |"),
+        ("value", 1, "| fitted-Q evaluation | +0.30 (-0.55 to +0.90) |"),
+    ],
+)
+def test_the_intervals_of_the_study_of_offline_metrics_resample_runs(metric, sign, words):
+    root = Path(__file__).parents[2]
+    runs = {}
+    for row in csv.DictReader((root / "results" / "offline_ranking.csv").read_text().splitlines()):
+        if "task1" in row["task"]:
+            runs.setdefault(row["run"], []).append((sign * float(row[metric]), float(row["recorded_score"])))
+
+    def order(rows):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", stats.ConstantInputWarning)
+            found: Any = stats.spearmanr(rows)
+        return None if np.isnan(found.statistic) else float(found.statistic)
+
+    low, high = statistical_tests.cluster_bootstrap_interval(order, list(runs.values()))
+    name, _, _ = words.strip("| ").partition(" | ")
+    center: Any = order(np.concatenate([np.asarray(each) for each in runs.values()]))
+    assert words == f"| {name} | {center:+.2f} ({low:+.2f} to {high:+.2f}) |"
+    assert words in (root / "docs" / "offline-evaluation.md").read_text()
