@@ -13,7 +13,6 @@ import drol
 import drol.algorithms
 import drol.tasks
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 

@@ -5,8 +5,6 @@ import pytest
 from drol import installation as module
 from drol.installation import Finding, doctor
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 @pytest.fixture
 def without(monkeypatch):

@@ -18,8 +18,6 @@ from drol.policy import Policy, save_policies
 from drol.runs.run import load_policy
 from drol.training.train import train
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 SEEDS = (4, 0, 9)
 
 

@@ -14,8 +14,6 @@ from drol.checkpoints import load_tree, read_metadata, saved_steps, step_name
 from drol.errors import InputError
 from drol.training.compiled import over_seeds, seed_keys
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 RUNS = [
     pytest.param(path, id=f"{path.parents[1].name} {path.name}") for each in releases() for path in each.glob("runs/*")
 ]

@@ -20,7 +20,7 @@ from drol.algorithms.drol_equation import DROLEquation
 from drol.algorithms.parts import trainable
 from drol.algorithms.routing import Draws
 from drol.checkpoints import step_name
-from drol.compiling import fast_jit
+from drol.compiling import compiler_options, fast_jit
 from drol.data.dataset import Dataset
 from drol.data.standardisation import Standardisation
 from drol.networks.actors import LatentActor
@@ -148,8 +148,15 @@ def train_states(algorithm: Algorithm, dataset: Dataset, seeds: tuple[int, ...],
     totals = zero_totals(algorithm, states, dataset, keys)
     slow = dataclasses.replace(algorithm, learning_rate=algorithm.to_dict()["learning_rate"] / 10)
     fast_updates = updates * 3 // 4
-    states, totals = train_chunk(algorithm, states, totals, dataset, keys, 1, fast_updates)
-    return train_chunk(slow, states, totals, dataset, keys, fast_updates + 1, updates)[0]
+    states, totals = optimised_chunk()(algorithm, states, totals, dataset, keys, 1, fast_updates)
+    return optimised_chunk()(slow, states, totals, dataset, keys, fast_updates + 1, updates)[0]
+
+
+@functools.cache
+def optimised_chunk() -> Any:
+    """Return `train_chunk`, optimised more than other programs of the tests: 2,000 updates take a sixth of the time."""
+    options = compiler_options() | {"xla_backend_optimization_level": "1"}
+    return jax.jit(train_chunk.__wrapped__, donate_argnames=("states", "totals"), compiler_options=options)
 
 
 @fast_jit(static_argnames="count")

@@ -11,8 +11,6 @@ from toys import ACTION_SIZE, TINY, Echo, assert_close, random_batch, random_dra
 from drol.algorithms.drol import DROL, Policy
 from drol.algorithms.routing import Draws, candidate_diagnostics, draw_latents
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 VARIANTS = [(count, *ways) for count in (1, 4, 16) for ways in (("mean", "min"), ("min", "mean"))]
 
 

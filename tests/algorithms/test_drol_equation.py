@@ -10,8 +10,6 @@ from drol.algorithms.drol_equation import DROLEquation
 from drol.algorithms.parts import ADAM
 from drol.algorithms.routing import candidate_diagnostics
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 EQUATION = DROLEquation(num_candidates=4, hidden_sizes=(16, 16), batch_size=32)
 
 

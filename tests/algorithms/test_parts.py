@@ -6,8 +6,6 @@ import pytest
 
 from drol.algorithms.parts import Trainable, aggregate, clip, descend, polyak, trainable, uniform_in_ball
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 @pytest.mark.parametrize(("dimension", "radius"), [(2, 1.0), (5, 2.5), (8, np.sqrt(8))])
 def test_points_are_uniform_in_the_ball(dimension, radius):

@@ -6,8 +6,6 @@ from toys import ACTION_SIZE, random_batch
 
 from drol.algorithms.routing import candidate_diagnostics, draw_for_update, nearest_latent
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 def test_draws_are_independent_and_fill_the_ball_of_radius_sqrt_d_a():
     draws = jax.jit(lambda batch, key: draw_for_update(batch, 16, key))(random_batch(256), jax.random.key(0))

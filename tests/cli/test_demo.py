@@ -1,11 +1,7 @@
 """The first command of the README, with few updates and episodes."""
 
-import pytest
-
 from drol.cli.main import main
 from drol.runs.run import open_run
-
-pytestmark = pytest.mark.usefixtures("quick_compile")
 
 
 def test_the_demo_trains_evaluates_and_writes_a_page(tmp_path, capsys):

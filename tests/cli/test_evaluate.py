@@ -7,8 +7,6 @@ from drol.cli.main import main
 from drol.evaluation import fitted_q
 from drol.runs import config as config_module
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 MISTAKES = {
     "episodes offline": (["--offline", "--episodes", "3"], "--episodes cannot be used with --offline"),
     "seeds offline": (["--offline", "--first-seed", "0"], "--first-seed cannot be used with --offline"),

@@ -8,8 +8,6 @@ from drol.evaluation.support import support_warning
 from drol.export import export
 from drol.runs.config import RunConfig
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):

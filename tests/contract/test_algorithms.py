@@ -20,7 +20,6 @@ from drol.training.compiled import init_seeds, seed_keys, train_chunk, zero_tota
 SMALL = {"hidden_sizes": (16, 16), "batch_size": 16}
 DRAWING = [name for name, kind in ALGORITHMS.items() if kind.draws_actions]
 OBSERVATION = jnp.asarray([0.3, -1.0, 2.0])
-pytestmark = pytest.mark.usefixtures("quick_compile")
 
 
 @pytest.fixture(scope="module", params=ALGORITHMS)

@@ -11,8 +11,6 @@ from drol.algorithms import ALGORITHMS
 from drol.data.dataset import Dataset
 from drol.transition import Spec
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 BATCH, SPEC = 8, Spec((8, 8, 3), 2)
 SMALL = {"hidden_sizes": (16,), "batch_size": BATCH}
 CONVOLUTIONS = 9  # of one encoder

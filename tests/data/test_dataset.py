@@ -16,8 +16,6 @@ from drol.errors import InputError
 from drol.machine import aligned
 from drol.transition import Spec
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 ROWS = 24  # of every random dataset, so that few shapes are compiled
 
 

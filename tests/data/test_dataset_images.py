@@ -11,8 +11,6 @@ from drol.data.standardisation import Standardisation
 from drol.errors import InputError
 from drol.transition import Spec
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 ROWS = 24  # of every random dataset, so that few shapes are compiled
 
 

@@ -11,8 +11,6 @@ from drol.data.images import CROP_PADDING, check_standardisable, crop, random_cr
 from drol.errors import InputError
 from drol.transition import Transition
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 BATCH, HEIGHT, WIDTH, CHANNELS = 4, 9, 8, 2
 shifts = st.lists(st.tuples(*[st.integers(-CROP_PADDING, CROP_PADDING)] * 2), min_size=BATCH, max_size=BATCH)
 jitted_crop = jax.jit(crop)

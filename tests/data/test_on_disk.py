@@ -21,8 +21,6 @@ from drol.data.standardisation import Standardisation
 from drol.data.store.stored import StoredDataset
 from drol.errors import InputError
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 LENGTHS = (7, 1, 30, 2, 19)
 BATCH = 16
 

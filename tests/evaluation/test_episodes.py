@@ -13,8 +13,6 @@ from drol.policy import Policy
 from drol.tasks.frames import stack_frames
 from drol.transition import Spec
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 EPISODES, FIRST_SEED = 7, 3
 
 

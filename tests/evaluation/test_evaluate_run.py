@@ -15,8 +15,6 @@ from drol.evaluation.episodes import EnvironmentFailed, Evaluator
 from drol.evaluation.evaluate_run import evaluate, evaluate_offline
 from drol.runs.run import open_run
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):

@@ -17,7 +17,6 @@ from drol.evaluation.held_out import split
 from drol.evaluation.offline import Calibration, OfflineEvaluator, OwnCritics, rank_correlation
 from drol.policy import Policy
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
 FIGURES = {
     "routed_bc_loss", "single_sample_error", "support_distance", "support_ratio", "outside_support",
     "draw_ratio",

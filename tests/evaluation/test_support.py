@@ -27,8 +27,6 @@ from drol.evaluation.support import (
 )
 from drol.policy import Policy
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 class Shifted(Algorithm):
     """Acts with the first two numbers of the observation, and noise around them."""

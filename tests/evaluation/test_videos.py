@@ -14,8 +14,6 @@ from drol.evaluation import videos
 from drol.evaluation.evaluate_run import evaluate
 from drol.runs.run import open_run
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 def a_run(folder, environment):
     saved_run(folder, tiny_config(), (6,))

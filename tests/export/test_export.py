@@ -16,7 +16,6 @@ from drol.export import onnx_file, stablehlo
 from drol.export.export import export_policy
 
 SMALL = {"hidden_sizes": (16, 12), "batch_size": 16}
-pytestmark = pytest.mark.usefixtures("quick_compile")
 
 
 def made_run(path, name="drol", **hyperparameters):

@@ -45,11 +45,10 @@ SECONDS = 150  # that anything may take; a machine that is busy with other thing
 
 @pytest.fixture(scope="module")
 def variables():
-    """What all processes get: this code, compiled quickly, and a Ray that tells nobody and kills nothing by itself."""
+    """What all processes get: this code, and a Ray that tells nobody and kills nothing by itself."""
     with pytest.MonkeyPatch.context() as patch:
         paths = [ROOT / "src", ROOT / "runtime" / "src", ROOT / "tests", *filter(None, [os.environ.get("PYTHONPATH")])]
         patch.setenv("PYTHONPATH", os.pathsep.join(map(str, paths)))
-        patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_worker_niceness", "0")
         patch.setenv("RAY_memory_monitor_refresh_ms", "0")

@@ -6,8 +6,6 @@ from toys import ACTION_SIZE, OBSERVATION_SIZE, SPEC, random_tree
 
 from drol.networks.actors import LatentActor
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 @pytest.fixture(scope="module")
 def actor():

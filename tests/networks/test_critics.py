@@ -7,8 +7,6 @@ from toys import SPEC, random_batch, random_tree
 
 from drol.networks.critics import QEnsemble
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 @pytest.fixture(scope="module")
 def critic():

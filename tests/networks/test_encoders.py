@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from drol.networks.encoders import FEATURES, ImageEncoder, NoEncoder, make_encoder, maximum_of_three
 from drol.transition import Spec
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 KEY = jax.random.key(0)
 SHAPE = (7, 5, 2)  # odd and not square, so that a swapped axis or a wrong padding shows
 

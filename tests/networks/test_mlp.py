@@ -6,8 +6,6 @@ from toys import random_tree
 
 from drol.networks.mlp import MLP, LayerNorm, Linear
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 def gelu(x):
     """The approximation with tanh, as jax has it."""

@@ -16,8 +16,6 @@ from reference.loading import FIXTURES, VARIANTS, load
 from drol.algorithms.parts import best_action, clip, flow_action
 from drol.algorithms.sorl import shortcut_action
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 SHARED = Path(__file__).parents[3] / "shared" / "reference"
 
 

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from browser import visit
 
 from drol.data.dataset import Dataset
@@ -7,8 +6,6 @@ from drol.data.dimensions import Dimensions
 from drol.reports.dataset_episodes import find_strange, look_at, robust_deviation
 from drol.reports.dataset_page import write_data_page
 from drol.tasks.base import task_from
-
-pytestmark = pytest.mark.usefixtures("quick_compile")
 
 
 def make_task(images=False):

@@ -11,7 +11,6 @@ from drol.reports.selected_runs import Found, Shown
 from drol.runs.records import MetricsRow
 from drol.runs.run import Run
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
 DIAGNOSTICS = ("routed_bc_loss", "candidate_distance", "candidate_divergence")
 
 

@@ -14,7 +14,6 @@ from drol.runs.records import EvaluationRow
 from drol.runs.run import Run
 from drol.tasks.base import Episode, Maze
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
 MAZE = Maze(np.asarray([[1, 0, 0], [0, 0, 0]], bool), 4.0, (4.0, 4.0), (0.0, 0.0), (4.0, 0.0), 1.0)
 
 

@@ -21,8 +21,6 @@ from drol.runs.run import Run
 from drol.tasks.base import Episode, mean_return
 from drol.training.train import train
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 SMALL = {"hidden_sizes": (8, 8), "batch_size": 8}
 EPISODES = (Episode(0, 1.0, 9, True), Episode(1, -1.0, 12, False))
 DIAGNOSTICS = ("routed_bc_loss", "candidate_distance", "candidate_divergence")

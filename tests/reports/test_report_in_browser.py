@@ -12,8 +12,6 @@ from drol.runs.records import EvaluationRow, MetricsRow
 from drol.runs.run import Run
 from drol.tasks.base import Episode
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 HOSTILE = "<img src=x onerror=alert(1)></script><script>document.title='taken'</script>"
 METRICS = ("critic_loss", "diagnostics/routed_bc_loss", "diagnostics/candidate_distance")
 METRICS += ("diagnostics/candidate_divergence", HOSTILE, "m" * 3000)

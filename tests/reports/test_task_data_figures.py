@@ -9,8 +9,6 @@ from drol.data.dataset import Dataset
 from drol.data.trajectories import trajectories_of
 from drol.reports.task_data_figures import SHOWN_PATHS, describe, draw_histogram, draw_visits
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 @pytest.mark.parametrize("values", [[3, 9, 9, 20, 4], [7, 7, 7]])
 def test_a_histogram_holds_every_trajectory(values):

@@ -24,7 +24,6 @@ from drol_reproduction.mechanism import (
     write_mechanism,
 )
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
 LAGS = (1, 3, 6)
 
 

@@ -13,8 +13,6 @@ from drol.results.offline_comparison import compare_offline, estimate, has_only_
 from drol.runs.records import EvaluationRow, OfflineRow
 from drol.runs.run import Run, open_run
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):

@@ -8,8 +8,6 @@ from drol.errors import InputError
 from drol.runs.run import Run, open_run
 from drol.training.train import train
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 class Mine(DROL):
     """An algorithm of a user: neither built in nor registered."""

@@ -19,8 +19,8 @@ ROOT = TESTS.parent
 def storm(folder, *arguments):
     command = [sys.executable, "-m", "storm", "--folder", str(folder), "--out", str(folder / "storm.json"), *arguments]
     paths = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
-    settings = {"PYTHONPATH": paths, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
-    return subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=False, timeout=280)
+    settings = os.environ | {"PYTHONPATH": paths}
+    return subprocess.run(command, env=settings, capture_output=True, text=True, check=False, timeout=280)
 
 
 @pytest.fixture(scope="module")

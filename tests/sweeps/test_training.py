@@ -38,7 +38,7 @@ class InProcess:
             on_finished(Finished(job.name, main(list(job.arguments)), 1.0, job.log))
 
 
-def test_runs_of_a_sweep_that_was_cut_and_halved_are_those_of_a_quiet_training(tmp_path, monkeypatch, quick_compile):
+def test_runs_of_a_sweep_that_was_cut_and_halved_are_those_of_a_quiet_training(tmp_path, monkeypatch):
     monkeypatch.setattr(drol.tasks, "REGISTRY", drol.tasks.Registry())
     drol.tasks.register_task_source(Toys())
     sweep = Sweep(

@@ -116,7 +116,7 @@ def events(folder: Path) -> list[tuple[str, int, float]]:
     return found
 
 
-def test_a_run_that_is_resumed_continues_in_tensorboard(tmp_path, monkeypatch, quick_compile):
+def test_a_run_that_is_resumed_continues_in_tensorboard(tmp_path, monkeypatch):
     pytest.importorskip("tensorboardX", reason="tensorboardX is not installed")
     monkeypatch.setenv("PYTHONPATH", f"{ROOT / 'src'}{os.pathsep}{ROOT / 'runtime' / 'src'}")
     task = tiny_task(None)

@@ -22,8 +22,6 @@ from drol.training.compiled import (
     zero_totals,
 )
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 SEEDS = (0, 7, 3)
 
 

@@ -18,8 +18,6 @@ from drol.training.divergence import Diverged, all_finite, batch_rows, broken_ar
 from drol.training.train import train
 from drol.training.trainer import Trainer
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 POISONED = 60  # a row whose reward has an infinite square; about one batch in seven has it
 
 

@@ -13,8 +13,6 @@ from drol.training.scheduled_evaluation import ScheduledEvaluation
 from drol.training.train import train
 from drol.training.trainer import Trainer
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 def run(path):
     return train(tiny_config(), path, tiny_task(), processes=2, quiet=True)

@@ -20,8 +20,6 @@ from drol.runs.directory import RunDirectory
 from drol.training.train import train
 from drol.training.trainer import Trainer
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 def run(path, task=None, **changes):
     return train(tiny_config(**changes), path, task or tiny_task(environment=None), quiet=True)

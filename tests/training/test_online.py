@@ -17,8 +17,6 @@ from drol.training.online import Interaction
 from drol.training.train import train
 from drol.training.trainer import Trainer
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 ONLINE = {"steps": 4, "online_steps": 20, "log_interval": 4, "evaluation_interval": 12, "checkpoint_interval": 5}
 
 

@@ -106,7 +106,6 @@ def test_every_method_gets_settings():
         assert chosen(1_663, name).config.algorithm.to_dict()["hidden_sizes"] == (128,) * 3
 
 
-@pytest.mark.usefixtures("quick_compile")
 def test_the_speed_is_measured_for_all_seeds(monkeypatch):
     monkeypatch.setattr(own_data, "TIMED", 1e-9)
     task = tiny_task(None)

@@ -17,14 +17,12 @@ from drol.stop_signals import StopRequest
 from drol.training.placement import ONE_DEVICE, Placement, place
 from drol.training.trainer import Trainer
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 TESTS = Path(__file__).parents[1]
 
 
 def start(*arguments: str, devices: int = 1) -> subprocess.Popen:
     environment = os.environ | {
-        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+        "XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count={devices}",
         "JAX_PLATFORMS": "cpu",
         "PYTHONPATH": str(TESTS),
     }

@@ -16,8 +16,6 @@ from drol.runs.run import open_run
 from drol.training.resuming import lost_rows
 from drol.training.train import train
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 def run(path, **changes):
     return train(tiny_config(**changes), path, tiny_task(None), quiet=True)

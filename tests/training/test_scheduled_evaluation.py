@@ -28,8 +28,6 @@ from drol.training.scheduled_evaluation import ScheduledEvaluation
 from drol.training.train import train
 from drol.training.trainer import Trainer
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 ONLINE = {"steps": 4, "online_steps": 10, "evaluation_interval": 5}
 
 

@@ -28,8 +28,6 @@ from drol.training import trainer
 from drol.training.train import train
 from drol.training.trainer import Trainer
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 def run(path, task=None, quiet=True, **changes):
     return train(tiny_config(**changes), path, task or tiny_task(), processes=2, quiet=quiet)

@@ -14,8 +14,6 @@ from drol.training.placement import place
 from drol.training.train import train
 from drol.training.updates import Updates
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 ROWS = random_rows([50, 100, 50])
 MEMORY = Dataset.from_rows(**ROWS)
 

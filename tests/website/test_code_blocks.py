@@ -21,7 +21,6 @@ import drol
 import drol.algorithms
 from drol.cli.main import main
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
 ROOT = Path(__file__).parents[2]
 PAGES = sorted({ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/methods/*.md")})
 BLOCK = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^```", re.M | re.S)
@@ -69,7 +68,7 @@ def blocks_of(path: Path) -> list[Block]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, quick_compile):
+def folder(tmp_path_factory):
     """Short runs and files by the names that documents use."""
     path = tmp_path_factory.mktemp("documents")
     with pytest.MonkeyPatch.context() as patch:

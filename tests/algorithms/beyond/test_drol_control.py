@@ -9,8 +9,6 @@ from toys import SPEC, TINY, assert_close, random_batch
 from drol.algorithms.beyond.drol_control import LAG_RATE, DROLControl
 from drol.algorithms.parts import clip
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 def control(winner, **changes):
     return DROLControl(winner=winner, num_candidates=4, hidden_sizes=(16, 16), batch_size=32, **changes)

@@ -7,8 +7,6 @@ from drol.cli.data import show as data_show
 from drol.cli.main import main
 from drol.tasks import DEFAULT_TASK
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):

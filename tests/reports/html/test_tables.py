@@ -17,8 +17,6 @@ from drol.runs.records import EvaluationRow, OfflineRow
 from drol.runs.run import Run
 from drol.tasks.base import Episode, mean_return
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 def episodes(*outcomes):
     """Episodes with these returns; a return above 0 is a success."""

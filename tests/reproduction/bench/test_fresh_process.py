@@ -20,7 +20,6 @@ def test_a_start_is_measured_and_leaves_its_programs_in_the_cache(tmp_path):
     assert any(tmp_path.iterdir())
 
 
-@pytest.mark.usefixtures("quick_compile")
 def test_evaluation_counts_the_steps_of_episodes_that_are_cut(monkeypatch):
     source = SimpleNamespace(make_environment=lambda task: functools.partial(Walk, "healthy"))
     monkeypatch.setattr("drol.tasks.find_source", lambda task: source)

@@ -9,8 +9,6 @@ from drol_reproduction.bench import processes, timers
 from drol_reproduction.bench.fresh_process import evaluate
 from drol_reproduction.bench.measure import bench
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 class FakeChild:
     """Answers at once."""

@@ -10,8 +10,6 @@ from drol_reproduction.bench.against import Against
 from drol_reproduction.bench.methods import Speed, candidate_ladder, make_algorithms, share_of_bound
 from drol_reproduction.bench.operations import update_operations
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 BC_SMALL = BC(hidden_sizes=(8, 8), batch_size=4)
 
 

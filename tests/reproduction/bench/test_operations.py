@@ -2,13 +2,10 @@ import functools
 
 import jax
 import jax.numpy as jnp
-import pytest
 
 from drol.algorithms.bc import BC
 from drol.data.random_dataset import random_dataset
 from drol_reproduction.bench.operations import matmul_operations, update_operations
-
-pytestmark = pytest.mark.usefixtures("quick_compile")
 
 
 def test_products_are_counted_in_loops_branches_and_batches():

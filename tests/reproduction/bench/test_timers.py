@@ -11,8 +11,6 @@ from drol.networks.actors import LatentActor
 from drol.transition import Spec
 from drol_reproduction.bench import timers
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 def test_the_random_dataset_is_as_large_as_asked():
     dataset = random_dataset(rows=51, observation_size=3, action_size=2)

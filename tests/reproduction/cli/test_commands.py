@@ -128,7 +128,6 @@ def test_status_and_summary_are_printed_or_written_between_marks(results, tmp_pa
         assert expected in document.read_text()
 
 
-@pytest.mark.usefixtures("quick_compile")
 def test_the_mechanism_of_runs_is_written_and_drawn(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(mechanism, "STATES", 32)
     task = tiny_task(environment=None)

@@ -118,7 +118,6 @@ def test_one_k_is_no_sweep():
         candidates_figure(sweeps({4: [0.1]}))
 
 
-@pytest.mark.usefixtures("quick_compile")
 def test_runs_that_played_no_episode_have_their_points(tmp_path):
     for count in (1, 2):
         algorithm = dataclasses.replace(TINY, num_candidates=count)

@@ -67,7 +67,6 @@ def test_the_best_weight_is_the_one_with_the_highest_reward():
     assert bandit.best(found["drol"]).weight == 3.0
 
 
-@pytest.mark.usefixtures("quick_compile")
 def test_fql_pulls_a_sample_to_its_teacher_and_drol_the_nearest_candidate_to_the_data():
     data = bandit.bandit_data(200)
     many, one, fql = DROL(**TINY, num_candidates=16), DROL(**TINY, num_candidates=1), FQL(**TINY)

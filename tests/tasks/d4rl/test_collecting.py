@@ -15,8 +15,6 @@ from drol.tasks.d4rl.collecting import Guide, collect, collect_antmaze, free_cel
 from drol.tasks.d4rl.environments import GOAL_CELLS, MAPS, cell_centre
 from drol.tasks.experts import expert_of_weights, save_expert
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 NAMES = ("observations", "actions", "rewards", "terminals", "timeouts")
 
 

@@ -22,8 +22,6 @@ from drol.tasks.d4rl import SOURCE
 from drol.tasks.d4rl.loading import REFERENCE_RETURNS, normalised_score, read_dataset
 from drol.tasks.d4rl.names import SIZES
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 def random_file(path, terminals, timeouts, sizes=(3, 2), changes=None):
     """A D4RL file of random rows with these flags."""

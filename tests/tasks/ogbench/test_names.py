@@ -12,8 +12,6 @@ from drol.tasks.ogbench import SOURCE
 from drol.tasks.ogbench.environment import make_ogbench
 from drol.tasks.ogbench.names import EMBEDDED, ENVIRONMENTS, all_names, find_dataset, row_bytes
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 @pytest.fixture(scope="module")
 def task():
