@@ -3,6 +3,7 @@ import pytest
 from made_results import made_group, made_result
 
 from drol.reports import comparison_figures
+from drol.reports.comparison_page import write_page
 from drol.reports.figure_style import save_figure
 from drol.results.compare import compare
 from drol.results.result_files import write_results
@@ -17,16 +18,6 @@ def comparison(tmp_path):
             rows += made_group("drol", [25 * share, 50 * share], task=task, step=step)
     write_results(rows, tmp_path / "results.csv")
     return compare(tmp_path / "results.csv")
-
-
-def test_curves_are_the_means_over_seeds_with_a_band(comparison):
-    drawn = comparison_figures.learning_curves(comparison)
-    assert [axes.get_title() for axes in drawn.axes] == ["maze", "cube"]
-    fql, drol = drawn.axes[0].get_lines()
-    np.testing.assert_allclose(fql.get_xydata(), [[0, 0], [10, 30]])
-    np.testing.assert_allclose(drol.get_xydata(), [[0, 0], [10, 75]])
-    assert len(drawn.axes[0].collections) == 2
-    assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["fql", "drol"]
 
 
 def test_the_probability_is_drawn_with_its_interval(comparison):
@@ -44,8 +35,7 @@ def test_profiles_fall_from_one_to_none(comparison):
         assert shares[thresholds >= scores[1]].max() == 0
 
 
-@pytest.mark.parametrize("draw", [comparison_figures.learning_curves, comparison_figures.profile_figure])
-def test_scores_near_the_largest_float_are_drawn(draw, tmp_path):
+def test_scores_near_the_largest_float_are_drawn(tmp_path):
     scores = {"drol": (1.7e308, -1.7e308), "fql": (1.0, 2.0)}
     rows = [
         made_result("0000", method=method, seed=seed, score=score, score_name="return", mean_return=score)
@@ -54,5 +44,8 @@ def test_scores_near_the_largest_float_are_drawn(draw, tmp_path):
     ]
     write_results(rows, tmp_path / "results.csv")
     with np.errstate(over="ignore", invalid="ignore"):
-        save_figure(draw(compare(tmp_path / "results.csv")), tmp_path / "figure.svg")
+        comparison = compare(tmp_path / "results.csv")
+        save_figure(comparison_figures.profile_figure(comparison), tmp_path / "figure.svg")
+        write_page(comparison, tmp_path / "page.html")
     assert (tmp_path / "figure.svg").stat().st_size > 1000
+    assert (tmp_path / "page.html").stat().st_size > 1000

@@ -46,19 +46,6 @@ def test_a_walker_sees_its_state_without_the_position_and_a_scaled_direction():
     np.testing.assert_allclose(own.walking_action(state, direction), state)
 
 
-def test_a_dribbler_sees_no_absolute_position():
-    expert = expert_of(
-        {"kernel_0": np.eye(42, dtype=np.float32), "bias_0": np.zeros(42, np.float32)},
-        output="none",
-        input="ogbench-ball",
-    )
-    seen = expert.dribbling_action(np.arange(42.0), np.array([-1.0, -2]), np.array([-3.0, -4]))
-    assert not {0, 1, 15, 16} & set(seen)
-    assert list(seen[-4:]) == [-1, -2, -3, -4]
-    assert list(seen[:13]) == list(range(2, 15))
-    assert list(seen[13:38]) == list(range(17, 42))
-
-
 def test_a_saved_policy_is_read_back_and_is_the_same(tmp_path):
     expert = expert_of(random_arrays([5, 4, 2]) | {"input_scale": np.full(5, 2, np.float32)})
     save_expert(expert, tmp_path / "mine")

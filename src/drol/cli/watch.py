@@ -16,12 +16,11 @@ EPILOG = f"""examples:
   drol watch                                    the runs below the folder runs
   drol watch /data/experiments --port 9000
   drol watch sweep.toml                         the runs of a sweep, and how far it is
-  drol watch --reports                          and episodes, actions and cells of the run that you look at
 
 Open the address that it prints; the page follows runs as they train, and finds new ones. It only reads files below the
-folder, at most {READ_AT_ONCE >> 20} MiB at a look ({LARGEST_READ >> 20} MiB of one file), {MOST_RUNS:,} runs; what
---reports draws is written into the folder of the run. Programs of this machine reach it; from elsewhere use
-`ssh -L {PORT}:localhost:{PORT} machine`, or give --host, which needs the token that is in the address."""
+folder, at most {READ_AT_ONCE >> 20} MiB at a look ({LARGEST_READ >> 20} MiB of one file), {MOST_RUNS:,} runs.
+Programs of this machine reach it; from elsewhere use `ssh -L {PORT}:localhost:{PORT} machine`, or give --host, which
+needs the token that is in the address."""
 
 
 def run(arguments: list[str]) -> int:
@@ -32,10 +31,6 @@ def run(arguments: list[str]) -> int:
     )  # fmt: skip
     parser.add_argument("--host", default="127.0.0.1", help="address to serve at (default: this machine only)")
     parser.add_argument("--port", type=whole_number, default=PORT, help=f"0 for any free port (default: {PORT})")
-    parser.add_argument(
-        "--reports", action="store_true",
-        help="make the report of a run that is looked at again after each evaluation: episodes, actions, cells",
-    )  # fmt: skip
     parsed = parser.parse(arguments)
     try:
         from drol.reports.live.server import make_server
@@ -44,7 +39,7 @@ def run(arguments: list[str]) -> int:
             f"the live view needs starlette and uvicorn ({error}); install them: pip install 'drol[serve]'"
         ) from error
     try:
-        with make_server(parsed.folder, parsed.host, parsed.port, parsed.reports) as server:
+        with make_server(parsed.folder, parsed.host, parsed.port) as server:
             if not server.watcher.list_runs(0)["count"]:
                 print(f"drol: note: no run is in {parsed.folder} yet; they appear when they begin", file=sys.stderr)
             print(f"watching {parsed.folder} at {server.address} ; Ctrl-C ends it", flush=True)

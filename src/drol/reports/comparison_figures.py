@@ -1,17 +1,14 @@
 """Figures of a comparison. Each function returns a matplotlib figure."""
 
-import math
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from drol.reports.figure_style import INK, MUTED, SERIES, styled, thousands
+from drol.reports.figure_style import INK, MUTED, SERIES, styled
 from drol.results.compare import Comparison
-from drol.results.groups import Group, score_interval
-from drol.results.statistical_tests import Interval, performance_profile
+from drol.results.statistical_tests import performance_profile
 
-COLUMNS = 3  # panels beside each other, at most
 STYLES = ("-", "--", ":", "-.")
 THRESHOLDS = 201
 LARGEST = 1e50  # score that is drawn as it is; matplotlib and the squares of variances fail near the largest float
@@ -21,45 +18,6 @@ def look_of(comparison: Comparison, label: str) -> dict[str, Any]:
     """Return the colour and the kind of line of a label, the same in all figures."""
     index = comparison.labels.index(label)
     return {"color": SERIES[index % len(SERIES)], "ls": STYLES[index // len(SERIES) % len(STYLES)]}
-
-
-@styled
-def learning_curves(comparison: Comparison) -> Figure:
-    """Draw the mean score over seeds at every evaluation, with its interval; a panel for each task."""
-    tasks = comparison.tasks
-    columns = min(COLUMNS, len(tasks))
-    rows = math.ceil(len(tasks) / columns)
-    width, height = (3.4 * columns, 2.6 * rows) if len(tasks) > 1 else (6.4, 3.4)
-    figure = Figure(figsize=(width, height + 0.2 * len(comparison.labels) / 2 + 0.3), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axes, task in zip(panels, tasks, strict=False):
-        groups = [group for group in comparison.groups if group.task == task]
-        for group in groups:
-            draw_curve(axes, group, look_of(comparison, group.label))
-        axes.set(xlabel="updates", ylabel=groups[0].score_name)
-        axes.set_title(task, fontsize=8)
-        if "%" in groups[0].score_name:
-            axes.set_ylim(-3, 103)
-        axes.xaxis.set_major_formatter(thousands)
-    for axes in panels[len(tasks) :]:
-        axes.remove()
-    lines = {line.get_label(): line for axes in figure.axes for line in axes.get_lines()}
-    figure.legend([lines[label] for label in comparison.labels], comparison.labels, loc="outside lower center", ncols=2)
-    return figure
-
-
-def draw_curve(axes: Any, group: Group, look: dict[str, Any]) -> None:
-    """Draw the mean over the seeds that were evaluated at each step, and its interval as a band."""
-    points: list[tuple[int, float, Interval | None]] = []
-    for step in sorted({row.step for row in group.rows}):
-        rows = [row for row in group.rows if row.step == step]
-        scores = [float(np.clip(row.score, -LARGEST, LARGEST)) for row in rows]
-        points.append((step, float(np.mean(scores)), score_interval(rows, scores)))
-    steps, means, intervals = zip(*points, strict=True)
-    axes.plot(steps, means, **look, lw=1.8, marker="o", ms=3, label=group.label)
-    known = [(step, each.low, each.high) for step, each in zip(steps, intervals, strict=True) if each]
-    if known:
-        axes.fill_between(*zip(*known, strict=True), color=look["color"], alpha=0.13, lw=0)
 
 
 @styled

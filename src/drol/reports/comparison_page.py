@@ -4,8 +4,10 @@ import html
 from pathlib import Path
 
 from drol.reports import comparison_figures
+from drol.reports.chart_places import SCRIPTS, Page
 from drol.reports.html.tables import table
-from drol.reports.html.template import Section, page_html
+from drol.reports.html.template import Section, asset, page_html
+from drol.reports.learning_curves import learning_charts, legend_of
 from drol.results.compare import Comparison
 from drol.results.comparison_tables import heading, overall_table, task_table
 from drol.storage import write_whole
@@ -29,10 +31,13 @@ PROFILE_CAPTION = "For each score, the share of runs above it; tasks count alike
 def write_page(comparison: Comparison, path: Path) -> None:
     """Write a comparison as one page that needs no other file."""
     foot = "<p>Made by <code>drol compare</code>; docs/comparing.md says what each number means.</p>"
-    curves = Section("Learning", CURVES_CAPTION, {"learning": comparison_figures.learning_curves(comparison)})
+    page, seeds = Page(), sorted({seed for group in comparison.groups for seed in group.chosen})
+    charts = page.chart_html(learning_charts(comparison.groups, comparison.labels, seeds), "large")
+    curves = Section("Learning", CURVES_CAPTION, content=charts)
     scores, *others = comparison_sections(comparison)
-    page = page_html(title_of(comparison), headline_of(comparison), [scores, curves, *others], foot)
-    write_whole(path, page)
+    data = {"groups": legend_of(comparison.labels, seeds), "charts": page.charts, "players": page.players}
+    scripts, head = [asset(*each) for each in SCRIPTS], headline_of(comparison)
+    write_whole(path, page_html(title_of(comparison), head, [scores, curves, *others], foot, scripts, data))
 
 
 def title_of(comparison: Comparison) -> str:

@@ -9,12 +9,13 @@ from typing import Any
 
 from drol.errors import InputError
 from drol.planning.command import train_command
+from drol.reports.chart_places import SCRIPTS, Page
 from drol.reports.comparison_page import comparison_sections, headline_of, title_of
 from drol.reports.drawn_actions import actions_players
 from drol.reports.episode_paths import film_player, maze_players, record_videos
 from drol.reports.html.tables import settings_table, table
 from drol.reports.html.template import Section, asset, page_html
-from drol.reports.learning_curves import Chart, Values, learning_charts, legend_of, metric_charts, metric_values
+from drol.reports.learning_curves import Values, learning_charts, legend_of, metric_charts, metric_values
 from drol.reports.metric_meanings import meaning_of
 from drol.reports.offline_tables import HELD_OUT, HELD_OUT_CAPTION, offline_section
 from drol.reports.selected_runs import Found, Shown, first_of_each_group, label_runs
@@ -57,39 +58,6 @@ COMMANDS_CAPTION = "What makes each run again, from the preset that is nearest t
 MISSING_CAPTION = "What this page could not show, because it is not there or is damaged."
 COMMANDS, OPEN = 50, 3  # commands that are shown at most, and without a click
 LEADS = 3  # tasks whose best group is named at the beginning
-
-
-class Page:
-    """Charts and players of a page, and the places that they are drawn into."""
-
-    def __init__(self) -> None:
-        self.charts: list[Chart] = []
-        self.players: list[dict[str, Any]] = []
-
-    def chart_html(self, charts: Sequence[Chart], kind: str = "", words: Mapping[str, str] | None = None) -> str:
-        """Return places for charts, with their titles and what they mean."""
-        cells = []
-        for chart in charts:
-            place = f"chart-{len(self.charts)}"
-            self.charts.append(
-                {key: value for key, value in chart.items() if key not in ("words", "name")} | {"place": place}
-            )
-            name, text = chart.get("name", ""), chart.get("words") or (words or {}).get(chart.get("name", ""), "")
-            cells.append(
-                f"<div data-name='{html.escape(name.lower(), quote=True)}'><h3>{html.escape(chart['title'])}</h3>"
-                f"<p>{html.escape(text)}</p><div id='{place}'></div></div>"
-            )
-        return f"<div class='charts {kind}'>{''.join(cells)}</div>"
-
-    def player_html(self, player: dict[str, Any], title: str = "") -> str:
-        """Return the place of a player, with a title and what it says of itself."""
-        place = f"player-{len(self.players)}"
-        words = player.get("words", "")
-        self.players.append(
-            {key: value for key, value in player.items() if key not in ("words", "task")} | {"place": place}
-        )
-        head = f"<h3>{html.escape(title)}</h3>" if title else ""
-        return f"{head}{f'<p>{html.escape(words)}</p>' if words else ''}<div id='{place}'></div>"
 
 
 logger = logging.getLogger(__name__)
@@ -143,7 +111,7 @@ def write_report(
     made = " ".join(html.escape(str(run.path)) for run in runs[:COMMANDS])
     foot = f"<p>Made by <code>drol report {made}</code>.</p>"
     data = {"groups": legend_of(labels, seeds), "charts": page.charts, "players": page.players}
-    scripts = [asset("drol.reports.html", "charts.js"), asset("drol.reports", "report.js")]
+    scripts = [asset(*each) for each in SCRIPTS]
     write_whole(path, page_html(title[:300], lead, [each for each in sections if each], foot, scripts, data))
     for words in found.warnings:
         logger.warning(words)

@@ -16,25 +16,15 @@ from drol.errors import InputError
 from drol.storage import exclusive, write_whole
 from drol.tasks.experts import read_expert
 
-EMBEDDED_EXPERTS = Path(__file__).parent / "embedded"  # the policy folders shipped with the package
-
-
-def embedded_expert(name: str) -> Path | None:
-    """Return the folder of an expert that is shipped with the package; None if there is none of this name."""
-    folder = EMBEDDED_EXPERTS / name
-    return folder if folder.is_dir() else None
-
 
 def expert_name(expert: Path) -> str:
     """Return the name of an expert, which is the name of its folder."""
     return (expert if expert.is_dir() else expert.parent).resolve().name
 
 
-def default_path(dataset: str, suffix: str, experts: Sequence[Path], usual: Sequence[Path] = ()) -> Path:
-    """Return the default file of a dataset; its name includes the experts that are not in `usual`."""
-    digests = {read_expert(each).digest() for each in usual}
-    unusual = [expert_name(each) for each in experts if read_expert(each).digest() not in digests]
-    return Path("-".join([dataset, *unusual]) + suffix)
+def default_path(dataset: str, suffix: str, experts: Sequence[Path]) -> Path:
+    """Return the default file of a dataset; its name includes the experts."""
+    return Path("-".join([dataset, *map(expert_name, experts)]) + suffix)
 
 
 def record_path(path: Path) -> Path:
@@ -66,7 +56,7 @@ def write_record(
     path = next(iter(files))
     command = ["drol", "data", "collect", dataset, "--episodes", str(episodes), "--seed", str(seed)]
     for expert in experts:
-        command += ["--expert", expert_name(expert)] if expert.parent != EMBEDDED_EXPERTS else []
+        command += ["--expert", expert_name(expert)]
     command += ["--out", path.name] if path.stem != dataset else []
     record = {
         "name": path.stem,

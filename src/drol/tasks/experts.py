@@ -32,7 +32,6 @@ ARRAYS, HEADER = "policy.npz", "policy.json"
 INPUTS = {
     "observation": "the observation of the task",
     "ogbench-direction": "the observation without the position (x, y), then a direction of length direction_scale",
-    "ogbench-ball": "the observation without the positions of ant and ball, then ball - ant, then goal - ball",
 }
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": lambda x: np.maximum(x, 0),
@@ -60,7 +59,7 @@ class Header:
     format: Literal["drol-policy"]
     version: Literal[1]
     network: NetworkEntry
-    input: Literal["observation", "ogbench-direction", "ogbench-ball"]
+    input: Literal["observation", "ogbench-direction"]
     direction_scale: Finite = 1.0
 
 
@@ -111,13 +110,6 @@ class Expert:
         if self.input == "observation":
             return self(state)
         return self(np.concatenate([state[2:], self.direction_scale * direction]))
-
-    def dribbling_action(self, state: np.ndarray, to_ball: np.ndarray, ball_to_goal: np.ndarray) -> np.ndarray:
-        """Return the action of an ant at a ball.
-
-        The state holds 15 positions of the ant and 7 of the ball, then 14 velocities of the ant and 6 of the ball.
-        """
-        return self(np.concatenate([state[2:15], state[17:], to_ball, ball_to_goal]))
 
     def header(self) -> dict[str, Any]:
         """Return the content of `policy.json`."""

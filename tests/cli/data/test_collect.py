@@ -104,7 +104,7 @@ def test_the_help_lists_every_name(capsys):
 def test_the_expert_folders_are_passed_on(monkeypatch):
     given = {}
     monkeypatch.setattr(OGBench, "collect", lambda *names, **settings: given.update(settings) or {})
-    assert main(["data", "collect", "antsoccer-arena-stitch-v0", "--expert", "a", "--expert", "b", "--seed", "3"]) == 0
+    assert main(["data", "collect", "antmaze-medium-stitch-v0", "--expert", "a", "--expert", "b", "--seed", "3"]) == 0
     assert [str(path) for path in given["experts"]] == ["a", "b"]
     assert (given["seed"], given["episodes"], given["processes"]) == (3, None, None)
 

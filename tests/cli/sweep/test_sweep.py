@@ -27,7 +27,7 @@ def test_a_sweep_is_run_shown_and_written(sweep, capsys):
     output = capsys.readouterr().out
     assert output.startswith("example: 8 of 8 runs done\n\nbest so far\n")
     assert "fql alpha=100" in output
-    assert main(["sweep", "watch", "sweep.toml"]) == 0
+    assert main(["sweep", "status", "sweep.toml"]) == 0
     assert "example: 8 of 8 runs done" in capsys.readouterr().out
     assert main(["sweep", "results", "sweep.toml"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1 + 4
@@ -80,7 +80,6 @@ def test_modules_that_were_imported_are_imported_by_the_runs(sweep, tmp_path, mo
         (["stop", "sweep.toml"], "the sweep example is not running"),
         (["status", "sweep.toml", "--page", "page.pdf"], "its name must end in .html"),
         (["results", "sweep.toml", "--out", "results.txt"], "its name must end in .csv or .parquet"),
-        (["watch", "sweep.toml", "--every", "0"], "--every is 0.0; it must be above 0"),
     ],
 )
 def test_a_mistake_is_one_line(arguments, message, sweep, capsys):

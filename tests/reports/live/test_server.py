@@ -161,8 +161,8 @@ def test_a_run_whose_name_is_not_utf_8_is_listed(serve, run):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_command_and_its_reports(run, number):
-    command = [sys.executable, "-m", "drol.cli.main", "watch", str(run.path.parent), "--port", "0", "--reports"]
+def test_a_signal_ends_the_command(run, number):
+    command = [sys.executable, "-m", "drol.cli.main", "watch", str(run.path.parent), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         address = process.stdout.readline().split(" at ")[1].split()[0]
         with urllib.request.urlopen(f"{address}runs.json", timeout=60) as answer:

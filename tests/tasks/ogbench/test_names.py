@@ -6,7 +6,7 @@ import ogbench
 import pytest
 
 from drol.errors import InputError
-from drol.tasks import DEFAULT_TASK, collected, find_source, load_task
+from drol.tasks import DEFAULT_TASK, find_source, load_task
 from drol.tasks.base import Episode, success_rate
 from drol.tasks.ogbench import SOURCE
 from drol.tasks.ogbench.environment import make_ogbench
@@ -148,7 +148,6 @@ def test_an_unknown_task_is_answered_with_the_nearest(name, nearest):
 
 def test_a_dataset_that_is_not_there_is_named_with_where_to_put_it(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(collected, "EMBEDDED_EXPERTS", tmp_path)
     with pytest.raises(InputError) as caught:
         load_task("antmaze-large-navigate-singletask-v0")
     message = str(caught.value)

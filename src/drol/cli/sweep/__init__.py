@@ -6,7 +6,6 @@ COMMANDS: Commands = {
     "new": ("drol.cli.sweep.new", "write a sweep to begin with, with comments; it runs as it is"),
     "run": ("drol.cli.sweep.run_sweep", "do the runs that it still lacks; the same command again goes on"),
     "status": ("drol.cli.sweep.status", "what is done, runs, failed and why, and what is best; a page of it"),
-    "watch": ("drol.cli.sweep.watch", "the same, again and again until it has ended"),
     "stop": ("drol.cli.sweep.stop", "let the runs of a sweep that runs elsewhere save and stop"),
     "retry": ("drol.cli.sweep.retry", "try runs again that failed, and do the rest"),
     "results": ("drol.cli.sweep.results", "the results of its runs, as a table or in a file"),

@@ -4,14 +4,13 @@ It only reads. Programs of this machine reach it, unless it serves at another ad
 token of the printed address.
 """
 
-import contextlib
 import functools
 import hmac
 import json
 import os
 import secrets
 import stat
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,7 +22,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from drol.reports.live.live_reports import ReportMaker
 from drol.reports.live.watcher import Watcher
 from drol.sweeps.sweep_file import read_sweep
 
@@ -37,7 +35,7 @@ ASSETS = {
     "/charts.js": ("drol.reports.html", "charts.js", "text/javascript"),
     "/page.css": ("drol.reports.html", "page.css", "text/css"),
 }
-TYPES = {".html": "text/html", ".png": "image/png", ".gif": "image/gif"}
+TYPES = {".html": "text/html", ".gif": "image/gif"}
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -59,8 +57,8 @@ REPORT_POLICY = (
 class WatchServer(Server):
     """Serve the runs below a folder until it is stopped."""
 
-    def __init__(self, watcher: Watcher, host: str = LOOPBACK[0], port: int = 0, reports: bool = False):
-        self.watcher, self.reports = watcher, reports
+    def __init__(self, watcher: Watcher, host: str = LOOPBACK[0], port: int = 0):
+        self.watcher = watcher
         self.token = None if host in LOOPBACK else secrets.token_urlsafe(24)
         routes = [Route(path, functools.partial(send_asset, *asset)) for path, asset in ASSETS.items()]
         routes += [
@@ -71,7 +69,7 @@ class WatchServer(Server):
         handlers: dict[Any, Any] = {
             HTTPException: lambda _, error: failure(error.status_code, error.detail, error.headers)
         }
-        app = Starlette(routes=routes, exception_handlers=handlers, lifespan=self.make_reports)
+        app = Starlette(routes=routes, exception_handlers=handlers)
         app.router.redirect_slashes = False
         super().__init__(app, host, port, self.admit if self.token else None, HEADERS)
 
@@ -79,16 +77,6 @@ class WatchServer(Server):
     def address(self) -> str:
         """The address to open, with the token where there is one."""
         return f"{super().address}/" + (f"?token={self.token}" if self.token else "")
-
-    @contextlib.asynccontextmanager
-    async def make_reports(self, _: Starlette) -> AsyncIterator[None]:
-        """Make reports of the runs that a browser shows, as long as the server runs."""
-        maker = ReportMaker(self.watcher) if self.reports else None
-        try:
-            yield
-        finally:
-            if maker is not None:
-                maker.close()
 
     def admit(self, request: Request) -> Response | None:
         """Return the answer to a request without the token; an address with the token sets it as a cookie."""
@@ -108,7 +96,7 @@ class WatchServer(Server):
         return send_json(self.watcher.details(request.query_params.get("runs", "").split(","), since_of(request)))
 
     def file(self, request: Request) -> Response:
-        """Send the report, a figure or a video of a run."""
+        """Send the report or a video of a run."""
         run, folder, name = (request.path_params[each] for each in ("run", "folder", "name"))
         path = self.watcher.file(run, "" if folder == "page" else folder, name)
         opened = open_regular(path) if path is not None and path.suffix in TYPES else None
@@ -159,17 +147,16 @@ def parts(file: BinaryIO) -> Iterator[bytes]:
             yield part
 
 
-def make_server(path: Path | str, host: str = LOOPBACK[0], port: int = 0, reports: bool = False) -> WatchServer:
+def make_server(path: Path | str, host: str = LOOPBACK[0], port: int = 0) -> WatchServer:
     """Return a server for the runs below a folder, or for the runs of a sweep.
 
     Args:
         path: A folder, or the file of a sweep (.toml), whose root is watched then.
         host: The address to serve at; one that other machines reach has a token, which is in `address`.
         port: The port; any free port if 0.
-        reports: Whether the report of a run that a browser shows is made again after each of its evaluations.
     """
     path = Path(path)
     if path.suffix == ".toml" and not path.is_dir():
         sweep = read_sweep(path)
-        return WatchServer(Watcher(sweep.root, sweep), host, port, reports)
-    return WatchServer(Watcher(path), host, port, reports)
+        return WatchServer(Watcher(sweep.root, sweep), host, port)
+    return WatchServer(Watcher(path), host, port)

@@ -186,7 +186,7 @@
         const page = `/file/${run.id}/page/report.html?made=${run.report}`;
         element("a", {href: page}, "its report, with episodes and actions", links);
         if (alone) element("iframe", {src: page, title: "the report of the run", sandbox: "allow-scripts", loading: "lazy"}, null, part);
-      } else links.append("No report yet; make one with ", element("code", {}, `drol report ${run.path}`), ", or begin with ", element("code", {}, "drol watch --reports"));
+      } else links.append("No report yet; make one with ", element("code", {}, `drol report ${run.path}`));
       const shots = element("div", {class: "shots"}, null, part);
       for (const name of alone ? [] : run.files.videos) element("img", {src: `/file/${run.id}/videos/${encodeURIComponent(name)}`, alt: name, loading: "lazy"}, null, shots);
       for (const [title, lines] of [["evaluations after training", run.later], ["by data alone", run.offline]]) if (lines.length) part.append(element("h3", {}, title), table(lines));

@@ -83,7 +83,7 @@ class WatchedRun:
         self.later: dict[str, deque[Any]] = {
             name: deque(maxlen=MOST_ROWS) for name in (EXTRA_EVALUATIONS, OFFLINE_EVALUATIONS)
         }
-        self.step, self.evaluated = 0, -1  # the steps of the last row, and of the last evaluation
+        self.step = 0  # of the last row
         self.marks.clear()
 
     @property
@@ -164,7 +164,6 @@ class WatchedRun:
             case OnlineEpisodeRow():
                 self.keep(row.seed, row.step, {"online/return": row.total_reward, "online/length": float(row.length)})
             case EvaluationRow():
-                self.evaluated = max(self.evaluated, row.step)
                 if row.score is not None and math.isfinite(row.score):
                     found = self.scores.setdefault(row.seed, {})
                     found[row.step] = (row.score, row.successes, len(row.episodes))

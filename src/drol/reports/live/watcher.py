@@ -38,7 +38,6 @@ class Watcher:
         self.looked, self.scanned, self.swept, self.next = -1e9, -1e9, -1e9, 0
         self.sweep_words: dict[str, Any] | None = None
         self.too_many = self.reading = False
-        self.asked: dict[str, float] = {}  # when a browser asked for a run, by its identifier
 
     def look(self) -> None:
         """Read what is new, unless somebody did a moment ago."""
@@ -108,7 +107,6 @@ class Watcher:
         self.look()
         with self.lock:
             runs = [self.runs[name] for name in dict.fromkeys(names) if name in self.runs][:COMPARED]
-            self.asked |= {run.id: time.monotonic() for run in runs}
             version = max((run.version for run in runs), default=0)
             found = {"version": version, "found": [run.id for run in runs], "runs": [run.summary() for run in runs]}
             found |= {"most": COMPARED}
@@ -124,14 +122,6 @@ class Watcher:
                 "metrics": [chart | {"words": meaning_of(chart["name"])} for chart in charts],
                 "about": [describe_run(run) for run in runs],
             }
-
-    def followed(self, seconds: float) -> list[tuple[Path, int]]:
-        """Return the folders of runs that a browser asked for not long ago, and the steps of their last evaluations."""
-        with self.lock:
-            now = time.monotonic()
-            self.asked = {name: at for name, at in self.asked.items() if now - at < seconds and name in self.runs}
-            runs = [self.runs[name] for name in self.asked]
-            return [(run.folder, run.evaluated) for run in runs if run.evaluated >= 0]
 
     def file(self, run_name: str, folder: str, name: str) -> Path | None:
         """Return a page, figure or video of a run; None for what is no regular file of those that we make."""

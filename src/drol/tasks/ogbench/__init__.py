@@ -59,11 +59,9 @@ class OGBench(TaskSource):
 
     def collect(self, name: str, path: Path | None = None, **options: Unpack[CollectOptions]) -> dict[Path, int]:
         from drol.tasks.collected import default_path
-        from drol.tasks.ogbench.collecting.collect import collect, default_experts
-        from drol.tasks.ogbench.collecting.recipes import find_recipe
+        from drol.tasks.ogbench.collecting.collect import collect
 
-        experts = options.get("experts", ())
-        return collect(name, path or default_path(name, ".npz", experts, default_experts(find_recipe(name))), **options)
+        return collect(name, path or default_path(name, ".npz", options.get("experts", ())), **options)
 
     def collecting_help(self) -> str:
         return HELP

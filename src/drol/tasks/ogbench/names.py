@@ -162,10 +162,8 @@ def find_dataset(name: TaskName) -> Path:
 def describe_collection(dataset: str) -> str:
     """Return the command that collects a dataset, with its time on one core if it was measured."""
     from drol.progress import duration  # here, so that listing names is fast
-    from drol.tasks.ogbench.collecting.collect import default_experts
 
-    recipe = RECIPES[dataset]
-    expert = " --expert FOLDER" if recipe.needs_expert and not default_experts(recipe) else ""
+    expert = " --expert FOLDER" if RECIPES[dataset].needs_expert else ""
     seconds = estimate_seconds(dataset)
     time = f" (about {duration(round(seconds, -1))} on one core)" if seconds else ""
     return f"`drol data collect {dataset}{expert}`{time}"

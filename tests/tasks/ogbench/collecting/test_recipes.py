@@ -24,7 +24,6 @@ def test_names_are_those_of_the_environment_with_the_kind_of_data():
         ("antmaze-large-stitch-v0", 5000, 201, 0.2, 0.0),
         ("visual-antmaze-medium-explore-v0", 10_000, 501, 1.0, 0.0),
         ("humanoidmaze-giant-navigate-v0", 1000, 4001, 0.2, 0.0),
-        ("antsoccer-medium-stitch-v0", 8000, 501, 0.2, 0.0),
         ("cube-triple-play-v0", 3000, 1001, 0.1, 0.0),
         ("scene-noisy-v0", 1000, 1001, 0.1, 0.1),
         ("visual-puzzle-4x6-noisy-v0", 5000, 1001, 0.1, 0.2),
@@ -42,7 +41,7 @@ def test_sizes_and_noise_are_those_of_ogbench(name, trajectories, rows, noise, r
 
 def test_bodies_with_legs_need_an_expert_and_nothing_else_does():
     for name, recipe in RECIPES.items():
-        assert recipe.needs_expert == any(word in name for word in ("antmaze", "antsoccer", "humanoid")), name
+        assert recipe.needs_expert == any(word in name for word in ("antmaze", "humanoid")), name
         assert recipe.visual == ("visual" in name)
 
 

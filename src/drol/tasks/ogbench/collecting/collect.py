@@ -7,14 +7,13 @@ interruptions.
 import dataclasses
 import importlib.metadata
 import logging
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drol.errors import InputError
 from drol.machine import available_cores
-from drol.tasks.collected import embedded_expert, record_path, write_record
+from drol.tasks.collected import record_path, write_record
 from drol.tasks.experts import Expert, read_expert
 from drol.tasks.ogbench.collecting.recipes import Recipe, find_recipe
 from drol.tasks.ogbench.collecting.team import Team
@@ -24,13 +23,11 @@ from drol.tasks.packages import missing_package
 if TYPE_CHECKING:
     from drol.progress import Report
 
-ANT_EXPERT = "ant-expert"
 PACKAGES = ("ogbench", "mujoco", "gymnasium", "numpy")  # packages whose versions may change the arrays
 # The size of an action, and the input size of an expert for each type of input.
 EXPERT_SIZES = {
     "ant": (8, {"observation": 29, "ogbench-direction": 29}),
     "humanoid": (21, {"observation": 69, "ogbench-direction": 69}),
-    "soccer": (8, {"observation": 42, "ogbench-direction": 29, "ogbench-ball": 42}),
 }
 
 
@@ -63,7 +60,6 @@ def collect(
             raise InputError(f"{name} is {value}; it must be at least {least}")
     if path.suffix != ".npz":
         raise InputError(f"the file to write is {path}; its name must end with .npz")
-    experts = experts or default_experts(recipe)
     loaded = tuple(read_expert(each) for each in experts)
     check_experts(dataset_name, recipe, loaded)
     claim = {"name": dataset_name, "seed": seed, "rows": recipe.rows, "experts": [each.digest() for each in loaded]}
@@ -97,12 +93,6 @@ def collect(
             kept = f"{len(lengths)} of {total} trajectories are in {unfinished.folder}, the same command goes on"
             raise KeyboardInterrupt(kept) from stop
     return transitions()
-
-
-def default_experts(recipe: Recipe) -> list[Path]:
-    """Return the experts of a recipe that are shipped with the package."""
-    ant = embedded_expert(ANT_EXPERT) if recipe.body in ("ant", "soccer") else None
-    return [ant] if ant else []
 
 
 def collect_missing(team: Team, lengths: dict[int, int], total: int, report: "Report | None") -> None:
@@ -147,7 +137,5 @@ def check_experts(dataset_name: str, recipe: Recipe, experts: Sequence[Expert]) 
                 f"an expert takes {expert.input_size} numbers and answers with {expert.action_size}; "
                 f"with input {expert.input}, {dataset_name} needs {inputs[expert.input]} and {action_size}"
             )
-    is_dribbler = Counter(expert.input == "ogbench-ball" for expert in experts)
-    if is_dribbler[False] != 1 or is_dribbler[True] > 1:
-        allowed = "one that walks and perhaps one with input ogbench-ball" if recipe.body == "soccer" else "one"
-        raise InputError(f"{len(experts)} experts were given; {dataset_name} needs {allowed}")
+    if len(experts) > 1:
+        raise InputError(f"{len(experts)} experts were given; {dataset_name} needs one")

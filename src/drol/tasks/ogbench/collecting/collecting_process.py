@@ -74,19 +74,14 @@ def prepare(recipe: Recipe, experts: tuple[Expert, ...] = ()) -> Callable[[np.ra
     """Make the environment and return a function from a seed to a trajectory."""
     from drol.tasks.ogbench.collecting.manipulation import make_table, play_table
     from drol.tasks.ogbench.collecting.mazes import play_maze
-    from drol.tasks.ogbench.collecting.soccer import play_soccer
     from drol.tasks.ogbench.environment import make_ogbench
 
     environment = make_table(recipe) if recipe.body == "arm" else make_ogbench(recipe.environment)
-    dribblers = [expert for expert in experts if expert.input == "ogbench-ball"]
-    walkers = [expert for expert in experts if expert.input != "ogbench-ball"]
 
     def collect_one(seed: np.random.SeedSequence) -> Arrays:
         if recipe.body == "arm":
             return play_table(environment, seed, recipe)
-        if recipe.body == "soccer":
-            return play_soccer(environment, seed, recipe, walkers[0], dribblers[0] if dribblers else None)
-        return play_maze(environment, seed, recipe, walkers[0] if walkers else None)
+        return play_maze(environment, seed, recipe, experts[0] if experts else None)
 
     return collect_one
 

@@ -12,7 +12,7 @@ class Recipe:
 
     environment: str  # the id of the environment
     kind: str  # navigate, stitch or explore in mazes, play or noisy on tables
-    body: str  # point, ant or humanoid; soccer for an ant with a ball; arm
+    body: str  # point, ant or humanoid; arm
     trajectories: int  # in OGBench's file
     rows: int  # rows of a trajectory: its transitions and the final observation
     noise: float  # standard deviation of the noise on actions; for an arm, see manipulation.py
@@ -24,10 +24,10 @@ class Recipe:
 
     @property
     def needs_expert(self) -> bool:
-        return self.body in ("ant", "humanoid", "soccer")
+        return self.body in ("ant", "humanoid")
 
 
-BODY_NOISE = {"point": 0.5, "ant": 0.2, "humanoid": 0.2, "soccer": 0.2}
+BODY_NOISE = {"point": 0.5, "ant": 0.2, "humanoid": 0.2}
 EXPLORE_NOISE = 1.0
 ARM_NOISE = 0.1
 MAZES = [  # body, environments, mazes, kind, trajectories, rows
@@ -42,10 +42,6 @@ MAZES = [  # body, environments, mazes, kind, trajectories, rows
     ("humanoid", ("humanoidmaze", "visual-humanoidmaze"), ("giant",), "navigate", 1000, 4001),
     ("humanoid", ("humanoidmaze", "visual-humanoidmaze"), ("medium", "large"), "stitch", 5000, 401),
     ("humanoid", ("humanoidmaze", "visual-humanoidmaze"), ("giant",), "stitch", 10_000, 401),
-    ("soccer", ("antsoccer",), ("arena",), "navigate", 1000, 1001),
-    ("soccer", ("antsoccer",), ("medium",), "navigate", 4000, 1001),
-    ("soccer", ("antsoccer",), ("arena",), "stitch", 5000, 201),
-    ("soccer", ("antsoccer",), ("medium",), "stitch", 8000, 501),
 ]
 TABLES = {  # environment: trajectories, fraction of random actions in noisy data
     "cube-single": (1000, 0.1),
@@ -114,12 +110,11 @@ def find_recipe(dataset_name: str) -> Recipe:
     return RECIPES[dataset_name]
 
 
-FAMILIES = ("pointmaze", "cube", "scene", "puzzle", "antmaze", "humanoidmaze", "antsoccer", "visual")
+FAMILIES = ("pointmaze", "cube", "scene", "puzzle", "antmaze", "humanoidmaze", "visual")
 HELP = f"""OGBench (.npz):
 {chr(10).join(wrap_names(name for name in RECIPES if name.startswith(family)) for family in FAMILIES)}
 Mazes of points and all tables are collected by the oracles of the ogbench package. Bodies with legs need --expert, a
-policy folder: `drol data train-expert` trains one, `drol data expert` makes one from a file of weights. Antsoccer takes
---expert twice: one that walks and one with input ogbench-ball that dribbles; without it the walker pushes the ball.
+policy folder: `drol data train-expert` trains one, `drol data expert` makes one from a file of weights.
 The default name of the file has the name of the expert's folder. NAME.json records the recipe, the experts and the
 hashes of the arrays.
 A tenth as many trajectories more are collected for validation. Finished ones are kept in NAME.parts; after an
