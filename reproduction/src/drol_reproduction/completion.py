@@ -19,7 +19,7 @@ WHAT = {
     "fig2": ("Figure 2, Voronoi evolution", "drol paper figure 2"),
     "fig3": ("Figure 3, candidates against K; run times", "drol paper figure 3 --bench FILE"),
     "fig4": ("Figure 4, sensitivity to K", "drol paper figure 4"),
-    "controls": ("Controls of dynamic routing (ours)", "drol paper summary"),
+    "controls": ("Controls of dynamic routing (ours)", "drol paper hypotheses"),
 }
 SCALES = ("short", "medium", "small")  # the scales that are trained on two cores
 
