@@ -9,7 +9,7 @@ from fake_environments import Walk
 from toys import TESTS
 
 from drol.evaluation.environment_process import EnvironmentProcess, is_defined_in_main
-from drol.evaluation.worker import Broke, Reset, Seen, Step
+from drol.evaluation.worker import Broke, Reset, Seen, Step, episode_limit
 
 TRAIN = """
     import sys
@@ -96,3 +96,31 @@ def test_a_process_answers_resets_and_steps_and_starts_again_after_its_end(proce
     process.send(Reset(3))
     again = process.receive()
     assert (again.observation == first.observation).all()
+
+
+def test_a_fork_server_that_was_killed_is_started_again(process, monkeypatch):
+    """A kill while the process started was a traceback."""
+    monkeypatch.setattr(EnvironmentProcess, "starts", 0, raising=False)
+    start = process.context.Process.start
+
+    def start_second_time(started):
+        EnvironmentProcess.starts += 1
+        if EnvironmentProcess.starts == 1:
+            raise EOFError("unexpected EOF")
+        start(started)
+
+    monkeypatch.setattr(process.context.Process, "start", start_second_time)
+    process.send(Reset(3))
+    assert isinstance(process.receive(), Seen)
+    assert EnvironmentProcess.starts == 2
+
+
+def test_the_limit_of_an_episode_is_that_of_the_environment():
+    import gymnasium
+
+    class Limited(gymnasium.Env):
+        pass
+
+    assert episode_limit(gymnasium.wrappers.TimeLimit(gymnasium.Wrapper(Limited()), 7)) == 7
+    assert episode_limit(gymnasium.make("CartPole-v1")) == 500
+    assert episode_limit(Walk()) is None

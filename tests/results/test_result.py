@@ -32,6 +32,8 @@ MISTAKES = {
     "too few outcomes": ({"outcomes": "11"}, "outcomes: expected 4 of 0 and 1, got 2 characters"),
     "another outcome": ({"outcomes": "112x"}, "expected 4 of 0 and 1"),
     "no score": ({"score": "nan"}, "score: expected a finite number, got nan"),
+    "deep settings": ({"settings": "[" * 100_000}, "settings: "),
+    "a huge score": ({"score": "1.7e308", "score_name": "return"}, r"score: expected a number from -1e\+30 to 1e\+30"),
     "another evaluation": ({"evaluation": "online"}, "evaluation: expected one of extra, training, got 'online'"),
 }
 

@@ -118,6 +118,23 @@ def test_a_replay_that_is_shorter_than_an_episode_is_refused(tmp_path):
         run(tmp_path / "run", replay_size=2)
 
 
+class Limited(Walk):
+    """A walk that says how long its episodes may be."""
+
+    def __init__(self):
+        super().__init__()
+        self._max_episode_steps = 9
+
+
+def test_a_replay_that_is_too_small_is_refused_before_the_first_update(tmp_path):
+    """It was refused after all offline updates, perhaps a week later, and the folder could not be used again."""
+    task = tiny_task(make_environment=Limited)
+    with pytest.raises(InputError, match="replay_size is 8; it must be at least 9, the steps of the longest episode"):
+        run(tmp_path / "run", task, replay_size=8)
+    assert not (tmp_path / "run" / "config.json").exists()
+    assert run(tmp_path / "run", task, replay_size=9, steps=1, online_steps=10).step == 11
+
+
 def test_online_steps_can_follow_a_finished_run_and_grow(whole, tmp_path):
     path = tmp_path / "run"
     run(path, online_steps=0)

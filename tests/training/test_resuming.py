@@ -138,6 +138,20 @@ def test_the_newest_score_is_that_of_the_last_step_though_another_was_made_again
     assert again.scores == played.scores
 
 
+def test_policies_that_are_missing_are_saved_again_from_the_checkpoint(copy, caplog):
+    """A finished run without them was silently accepted, and export said to train it first."""
+    name = step_name(12)
+    expected = (copy / "policies" / name / ARRAYS).read_bytes()
+    shutil.rmtree(copy / "policies")
+    with pytest.raises(InputError, match="the same `drol train` command saves those of step 12 again"):
+        open_run(copy).policy()
+    assert run(copy).damaged
+    assert "the policies of step 12 were missing; they were saved again from the checkpoint" in warnings_in(caplog)
+    assert saved_steps(copy / "policies") == [12]
+    assert (copy / "policies" / name / ARRAYS).read_bytes() == expected
+    assert not run(copy).damaged
+
+
 def test_the_last_row_of_a_finished_run_that_was_cut_off_is_named(copy, caplog):
     path = copy / "metrics.jsonl"
     path.write_bytes(path.read_bytes()[:-9])

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from drol.errors import InputError
-from drol.evaluation.worker import Broke, Picture, Render, Reset, Seen, Step, serve
+from drol.evaluation.worker import AskLimit, Broke, Limit, Picture, Render, Reset, Seen, Step, serve
 from drol.stop_signals import STOP_SIGNALS
 
 PROCESS_NAME = "drol environment"
@@ -83,16 +83,34 @@ class EnvironmentProcess:
     @property
     def connection(self) -> Connection:
         if self.worker is None:
-            ours, theirs = self.context.Pipe()
-            arguments = (theirs, self.make_environment)
-            process = self.context.Process(target=serve, args=arguments, name=PROCESS_NAME, daemon=True)
-            hidden = contextlib.nullcontext() if is_defined_in_main(self.make_environment) else without_main_module()
-            with without_stop_signals(), hidden:
-                process.start()
-            theirs.close()
-            self.worker = (process, ours)
+            try:
+                self.worker = self.start()
+            except EOFError:  # the fork server was killed, perhaps for lack of memory; a second start makes another one
+                self.worker = self.start()
             STARTED.add(self)
         return self.worker[1]
+
+    def start(self) -> tuple[BaseProcess, Connection]:
+        """Start the process."""
+        ours, theirs = self.context.Pipe()
+        arguments = (theirs, self.make_environment)
+        process = self.context.Process(target=serve, args=arguments, name=PROCESS_NAME, daemon=True)
+        hidden = contextlib.nullcontext() if is_defined_in_main(self.make_environment) else without_main_module()
+        try:
+            with without_stop_signals(), hidden:
+                process.start()
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        return process, ours
+
+    def episode_limit(self) -> int | None:
+        """Return the most steps of an episode; None if the environment does not say or cannot be made."""
+        self.send(AskLimit())
+        answer: Any = self.receive()
+        return answer.steps if isinstance(answer, Limit) else None
 
     def render(self) -> np.ndarray | Broke:
         """Return a picture of the current state of the environment, or the reason why there is none."""
@@ -100,7 +118,7 @@ class EnvironmentProcess:
         answer: Any = self.receive()
         return answer.pixels if isinstance(answer, Picture) else answer
 
-    def send(self, request: Reset | Step | Render) -> None:
+    def send(self, request: Reset | Step | Render | AskLimit) -> None:
         self.deadline = time.monotonic() + self.timeout
         with contextlib.suppress(OSError):  # the process is dead; `receive` reports it
             self.connection.send(request)

@@ -28,6 +28,16 @@ class Render(NamedTuple):
     """Render the environment."""
 
 
+class AskLimit(NamedTuple):
+    """Ask for the most steps of an episode."""
+
+
+class Limit(NamedTuple):
+    """The most steps of an episode."""
+
+    steps: int | None  # None if the environment does not say
+
+
 class Picture(NamedTuple):
     """A rendered picture."""
 
@@ -65,6 +75,9 @@ def serve(connection: Connection, make_environment: Callable[[], Any]) -> None:
             if isinstance(request, Reset):
                 environment = environment or make_environment()
                 answer = reset(environment, request.seed)
+            elif isinstance(request, AskLimit):
+                environment = environment or make_environment()
+                answer = Limit(episode_limit(environment))
             elif isinstance(request, Render):
                 answer = Picture(render(environment))
             else:
@@ -79,6 +92,17 @@ def serve(connection: Connection, make_environment: Callable[[], Any]) -> None:
             connection.send(answer)
         except OSError:  # the other side has closed the connection
             return
+
+
+def episode_limit(environment: Any) -> int | None:
+    """Return the most steps of an episode, from `TimeLimit` of gymnasium or the specification; None if unknown."""
+    limits = []
+    while environment is not None:
+        layer = vars(environment) if hasattr(environment, "__dict__") else {}
+        limits += [layer.get("_max_episode_steps"), getattr(layer.get("_spec"), "max_episode_steps", None)]
+        limits.append(getattr(layer.get("spec"), "max_episode_steps", None))
+        environment = layer.get("env")
+    return min((each for each in limits if isinstance(each, int)), default=None)
 
 
 def render(environment: Any) -> np.ndarray:

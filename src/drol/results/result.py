@@ -19,6 +19,7 @@ EVALUATIONS = get_args(Evaluation)
 FIGURE = "figure/"  # begins the name of a column that holds one of `figures`
 SUCCESS = "success (%)"  # the name of a score that is the share of episodes that succeeded
 ROUNDING = 0.01  # percent
+LARGEST_SCORE = 1e30  # squares of larger numbers overflow in the statistics
 # What no number follows from, or what a result says elsewhere.
 LEFT_OUT = (
     "algorithm", "task", "seeds", "steps", "online_steps", "log_interval", "evaluation_interval",
@@ -135,6 +136,10 @@ class Result:
             raise InputError(f"outcomes: expected {self.episodes} of 0 and 1, got {len(self.outcomes)} characters")
         if not math.isfinite(self.score):
             raise InputError(f"score: expected a finite number, got {self.score}")
+        if abs(self.score) > LARGEST_SCORE:
+            raise InputError(
+                f"score: expected a number from -{LARGEST_SCORE:g} to {LARGEST_SCORE:g}, got {self.score:g}"
+            )
         rate = 100 * self.outcomes.count("1") / self.episodes
         if self.score_name == SUCCESS and abs(self.score - rate) > ROUNDING:
             raise InputError(f"score: expected {rate:g}, the share of successes in outcomes, got {self.score:g}")

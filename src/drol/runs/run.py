@@ -111,6 +111,11 @@ class Run:
     def saved_step(self, step: int | None = None) -> int:
         """Return the given step, or the newest step if None; raise `InputError` if no policy was saved there."""
         saved = self.steps
+        if not saved and self.step:
+            raise InputError(
+                f"the policies of the run in {self.path} are missing; the same `drol train` command saves those of "
+                f"step {self.step:,} again from its checkpoint"
+            )
         if not saved:
             raise InputError(f"the run in {self.path} has no policy yet; train it first")
         if step is not None and step not in saved:

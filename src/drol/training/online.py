@@ -118,6 +118,17 @@ class Interaction:
         self.returns = np.zeros(len(self.seeds))  # of the unfinished episodes
         self.lengths = np.zeros(len(self.seeds), np.int64)
 
+    def check_replay_size(self, online_steps: int) -> None:
+        """Raise `InputError` before the first update if the replay cannot hold an episode of full length."""
+        if self.capacity < online_steps:
+            limit = self.processes[0].episode_limit()
+            self.processes[0].stop()
+            if limit is not None and self.capacity < limit:
+                raise InputError(
+                    f"replay_size is {self.capacity}; it must be at least {limit}, the steps of the longest episode, "
+                    "or 0 to keep all"
+                )
+
     def step(self, algorithm: Algorithm, states: Any, keys: Array, step: int) -> None:
         """Take one step in every environment, and start a new episode where one ended."""
         actions = np.asarray(explore_seeds(algorithm, states, self.experiences, keys, step))
@@ -133,7 +144,10 @@ class Interaction:
         self.returns += rewards
         self.lengths += stepped
         if self.lengths.max() > self.capacity:  # the first steps would be overwritten, so no replay could resume it
-            raise InputError(f"replay_size is {self.capacity}; it must be at least the length of the longest episode")
+            raise InputError(
+                f"replay_size is {self.capacity}; it must be at least the length of the longest episode. Start another "
+                "run with a larger one; --from this run's folder keeps its networks"
+            )
         begins = np.asarray([each is None or each.done for each in seen])
         for index in np.flatnonzero(begins):
             self.conclude(int(index), step, answers[index])

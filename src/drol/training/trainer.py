@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from drol.checkpoints import newest_valid, save_tree, step_name
+from drol.checkpoints import newest_valid, save_tree, saved_steps, step_name
 from drol.data.dataset import Transitions
 from drol.data.standardisation import Standardisation
 from drol.errors import InputError
@@ -95,7 +95,10 @@ class Trainer:
         on_device = self.dataset.on_device
         if on_device is None:
             raise InputError(f"--online-steps needs data that fits in memory; that of {self.task.name} does not")
-        return Interaction(self.config, self.task, on_device, self.standardisation, self.directory.log_online_episode)
+        log = self.directory.log_online_episode
+        interaction = Interaction(self.config, self.task, on_device, self.standardisation, log)
+        interaction.check_replay_size(self.config.online_steps)
+        return interaction
 
     def resume(self) -> None:
         """Load the newest valid checkpoint, move everything after it to `forgotten`, and write `config.json`."""
@@ -151,6 +154,8 @@ class Trainer:
             stop.answer_with(self.evaluation.cancel)
             if self.step == 0 and self.evaluation.missing_seeds(0):
                 self.save_policies()
+            elif self.step and self.due(self.config.evaluation_interval):
+                self.repair_policies()
             for step in self.evaluation.unfinished_steps():
                 self.evaluation.start(step)
             while self.step < self.config.total_steps and stop.signal is None:
@@ -247,6 +252,15 @@ class Trainer:
             metrics = diagnose_seeds(self.algorithm, states, self.validation, self.keys, self.step, VALIDATION)
             validation = per_seed(metrics, len(self.config.seeds))
         self.evaluation.save(self.step, (states.policy, self.standardisation), validation)
+
+    def repair_policies(self) -> None:
+        """Save the policies of the checkpoint's step again if they are missing."""
+        if self.step not in saved_steps(self.directory.policies):
+            self.save_policies()
+            self.damaged = True
+            logger.warning(
+                f"the policies of step {self.step:,} were missing; they were saved again from the checkpoint"
+            )
 
     def save(self) -> None:
         """Write a checkpoint; if that fails, log a warning and continue, except at the first and the last step."""
