@@ -17,6 +17,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "0")
 
 import hypothesis
+import pytest
 
 # The same examples in every run: what passes here passes elsewhere. `--hypothesis-profile default` draws new ones.
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None)
@@ -25,3 +26,34 @@ hypothesis.settings.load_profile("repeatable")
 # Tests start many processes. Without compiled modules each of them would spend two seconds on compiling its imports.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# Tests that train, compile much, start many processes or open a browser: `./run test --quick` leaves them out.
+SLOW = (
+    "cli/data/test_collect.py",
+    "cli/test_demo.py",
+    "cli/test_train.py",
+    "contract/",
+    "evaluation/",
+    "jobs/",
+    "learning/",
+    "reference/",
+    "reports/",
+    "reproduction/",
+    "runtime/",
+    "storm/",
+    "tasks/",
+    "test_examples.py",
+    "test_stored.py",
+    "tracking/",
+    "training/",
+    "website/",
+)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark these tests as slow and run them first, so that no worker waits for a long file that started last."""
+    for item in items:
+        if item.path.relative_to(Path(__file__).parent).as_posix().startswith(SLOW):
+            item.add_marker("slow")
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)

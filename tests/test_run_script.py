@@ -192,6 +192,20 @@ def test_the_storm_runs_in_the_same_environment(checkout):
     assert checkout.calls("-m storm") == ["python3.12 -m storm --minutes 1"]
 
 
+def test_quick_tests_leave_out_the_slow_ones(checkout):
+    checkout.add_python("python3.12", 12)
+    checkout.run("test")  # makes the environment, then misses ruff
+    for name in ("ruff", "pyright"):
+        checkout.write(checkout.folder / ".venv" / "bin" / name, "#!/bin/sh\n")
+    for flags in (["--quick", "tests/data"], ["tests/data"]):
+        answer = checkout.run("test", *flags)
+        assert answer.returncode == 0, answer.stderr
+    quick, complete = checkout.calls("-m pytest")
+    assert quick.endswith(" -m not slow tests/data")
+    assert "slow" not in complete
+    assert complete.endswith(" tests/data")
+
+
 def test_docs_are_served_by_the_same_environment(checkout):
     checkout.add_python("python3.12", 12)
     (checkout.path / "env").symlink_to(shutil.which("env") or pytest.fail("no env on this machine"))
