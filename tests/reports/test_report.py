@@ -15,7 +15,6 @@ from drol.evaluation.support import support_warning
 from drol.reports import offline_tables
 from drol.reports.drawn_actions import states_on_the_way
 from drol.reports.report import report
-from drol.reports.single_run import first_middle_last
 from drol.runs.records import EvaluationRow, MetricsRow, OfflineRow, OnlineEpisodeRow
 from drol.runs.run import Run
 from drol.tasks.base import Episode, mean_return
@@ -222,12 +221,6 @@ def test_states_on_the_way_are_of_the_episode_of_median_length():
     flat = tiny_task(train=Dataset.from_rows(**random_rows([20], observation_size=2)))
     paths = [np.full((count, 2), count, np.float32) for count in (5, 50, 11)]
     assert [state[0] for state in states_on_the_way(paths, flat, 4)] == [11.0] * 4
-
-
-def test_at_most_three_of_many_are_drawn():
-    assert first_middle_last([1]) == [1]
-    assert first_middle_last([1, 2]) == [1, 2]
-    assert first_middle_last(range(10)) == [0, 5, 9]
 
 
 # --- several runs
