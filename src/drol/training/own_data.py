@@ -23,7 +23,7 @@ from drol.training.compiled import init_seeds, seed_keys, zero_totals
 from drol.training.placement import place
 from drol.training.updates import DIAGNOSED, Updates
 
-METHOD = "drol-choice"  # has no weight to tune, and its actions stay near the data
+METHOD = "drol-choice"  # has no weight to tune
 RUN: Mapping[str, Any] = {"standardise_observations": True}  # own data has arbitrary units
 RATES: Mapping[str, Any] = {"learning_rate": 1e-3, "target_rate": 0.02}  # for runs of at most 200,000 updates
 BUDGET = 1800.0  # seconds that a run may take
