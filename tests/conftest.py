@@ -31,6 +31,7 @@ sys.dont_write_bytecode = False
 SLOW = (
     "cli/data/test_collect.py",
     "cli/test_demo.py",
+    "cli/test_evaluate.py",
     "cli/test_train.py",
     "contract/",
     "evaluation/",
