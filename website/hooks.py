@@ -13,7 +13,7 @@ from mkdocs.structure.pages import Page
 
 from website import methods, reference
 from website.formulas import Formulas
-from website.links import ROOT, outside_links, site_links
+from website.links import ROOT, outside_links, site_links, table_code
 from website.notebooks import notebook_page
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -82,4 +82,4 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         markdown = f"{markdown}\n\n{methods.overview()}"
     elif uri.startswith("methods/"):
         markdown = f"{markdown}\n\n{methods.generated(name)}"
-    return site_links(markdown, document, uri)
+    return site_links(table_code(markdown), document, uri)

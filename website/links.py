@@ -1,4 +1,4 @@
-"""Resolve links of documents to files outside `docs`, which become part of the site."""
+"""Adapt documents to the site: links to files outside `docs`, and code in tables."""
 
 import os
 import re
@@ -6,6 +6,12 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
+
+
+def table_code(text: str) -> str:
+    """Return a document whose code in tables has plain pipes: GitHub wants them escaped, Python-Markdown does not."""
+    rows = re.compile(r"^\|.*$", re.M)
+    return rows.sub(lambda row: re.sub(r"`[^`]+`", lambda code: code[0].replace(r"\|", "|"), row[0]), text)
 
 
 def place_of(path: PurePosixPath) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from website.links import outside_links, site_links
+from website.links import outside_links, site_links, table_code
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,7 @@ def test_links_are_relative_to_the_page():
 def test_only_files_of_the_repository_outside_docs_are_added():
     text = "[a](../results/demo.csv) [b](results.md) [c](../examples/own_data.py) [d](https://e.org) [e](../../x)"
     assert outside_links(text, PurePosixPath("docs/data.md")) == {PurePosixPath("results/demo.csv")}
+
+
+def test_code_in_tables_has_no_backslashes():
+    assert table_code("| `\\|a\\|` | b \\| c |\n`\\|`") == "| `|a|` | b \\| c |\n`\\|`"
