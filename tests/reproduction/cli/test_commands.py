@@ -176,6 +176,17 @@ def test_the_gate_ends_with_one_while_a_baseline_is_not_known_to_be_as_fast_as_p
     assert "| iql after 100,000 |" in document.read_text()
 
 
+@pytest.mark.parametrize("command", ["gate", "hypotheses"])
+def test_the_runs_of_both_planned_scales_are_read(command, tmp_path, capsys):
+    for scale in ("short", "medium", "small"):
+        (tmp_path / scale / "run").mkdir(parents=True)
+    assert main(["paper", command, "--root", str(tmp_path)]) == 2
+    assert "no run with evaluations is in" in capsys.readouterr().err
+    (tmp_path / "short").rename(tmp_path / "elsewhere")
+    assert main(["paper", command, "--root", str(tmp_path)]) == 2
+    assert f"in {tmp_path / 'medium'} or below" in capsys.readouterr().err
+
+
 def test_the_hypotheses_are_open_without_planned_runs(results, tmp_path, capsys):
     assert main(["paper", "hypotheses", "--results", str(results)]) == 0
     assert "| H1 | above frozen routing, cube-single-task2 | - (0) | - (0) | - | - | not finished |" in (

@@ -1,6 +1,7 @@
 """Flags that commands of `drol paper` share: those of a plan, and those that name results."""
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from drol.cli.flags import Parser, whole_number
@@ -9,6 +10,8 @@ from drol.results.collect import collect_results
 from drol.results.result import Results
 from drol_reproduction.experiments import COLUMNS, EXPERIMENTS
 from drol_reproduction.plan import ROOT, Plan, make_plan
+
+PLANNED_SCALES = ("short", "medium")
 
 
 def add_plan_flags(parser: Parser) -> None:
@@ -69,5 +72,27 @@ def add_result_flags(parser: Parser) -> None:
 
 def results_from(parsed: argparse.Namespace) -> Results:
     """Return the results that a command line names."""
-    folder = parsed.root / parsed.scale
-    return collect_results(parsed.results or ([folder] if folder.is_dir() else []))
+    return results_of_scales(parsed, [parsed.scale])
+
+
+def add_planned_result_flags(parser: Parser) -> None:
+    """Add the flags of commands that read the runs of results/plan_2026-11-18.md, which has two scales."""
+    parser.add_argument(
+        "--results",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="run folders, folders with runs, or files of `drol results export` (default: the runs of the scales "
+        f"{' and '.join(PLANNED_SCALES)})",
+    )
+    parser.add_argument("--root", type=Path, default=ROOT, help=f"where the runs are kept (default: {ROOT})")
+
+
+def planned_results_from(parsed: argparse.Namespace) -> Results:
+    """Return the results that a command line names, of the planned scales by default."""
+    return results_of_scales(parsed, PLANNED_SCALES)
+
+
+def results_of_scales(parsed: argparse.Namespace, scales: Iterable[str]) -> Results:
+    folders = [parsed.root / scale for scale in scales]
+    return collect_results(parsed.results or [folder for folder in folders if folder.is_dir()])

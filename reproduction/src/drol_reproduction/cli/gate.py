@@ -4,7 +4,7 @@ from pathlib import Path
 
 from drol.cli.flags import Parser
 from drol.errors import InputError
-from drol_reproduction.cli.flags import add_result_flags, results_from
+from drol_reproduction.cli.flags import add_planned_result_flags, planned_results_from
 from drol_reproduction.documents import fill_document
 from drol_reproduction.gate import COMMAND, gate_table, gates
 
@@ -16,18 +16,18 @@ EPILOG = """gates, on cube-single-play-singletask-task2-v0:
 exit codes: 0 if every gate is passed, 1 if one is not or lacks seeds
 
 examples:
-  drol paper gate --scale short
-  drol paper gate --results results/paper_short.csv --document docs/reproduction.md"""
+  drol paper gate
+  drol paper gate --results results/paper_tasks.csv --document docs/results.md"""
 
 
 def run(arguments: list[str]) -> int:
     parser = Parser("paper gate", "Say whether baselines of ours learn as fast as public runs.", EPILOG)
-    add_result_flags(parser)
+    add_planned_result_flags(parser)
     parser.add_argument("--document", type=Path, metavar="FILE", help="a Markdown file whose marked table is made")
     parsed = parser.parse(arguments)
     if parsed.document and not parsed.document.is_file():
         raise InputError(f"--document is {parsed.document}; it must be a Markdown file that exists")
-    results = results_from(parsed)
+    results = planned_results_from(parsed)
     found = gates(results)
     if parsed.document:
         fill_document(parsed.document, COMMAND, {"gates": gate_table(found)})
