@@ -225,6 +225,271 @@ def read_steps(path: Path, reference: Callable[[Sequence[str]], Mapping[str, np.
         assert audit_stored("mine", root).counts == audit.counts
 
 
+def episodes_hdf5(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """HDF5 files of robomimic and d3rlpy; the first byte says which."""
+    import h5py
+
+    path = folder / "data.hdf5"
+
+    def attempt(data: bytes) -> None:
+        path.write_bytes(data[1:])
+        import_and_check(path)
+
+    with h5py.File(path, "w") as file:
+        for number in range(2):
+            demo = file.create_group(f"data/demo_{number}")
+            demo.attrs["num_samples"] = 6
+            demo["obs/q"], demo["next_obs/q"] = STEPS["observations"][:6], STEPS["observations"][1:7]
+            demo["actions"], demo["rewards"], demo["dones"] = (
+                STEPS["actions"][:6],
+                STEPS["rewards"][:6],
+                np.arange(6) == 5,
+            )
+        file["mask/train"] = [b"demo_0"]
+    robomimic = b"r" + path.read_bytes()
+    with h5py.File(path, "w") as file:
+        file["columns"] = ["observations", "actions", "rewards", "terminated"]
+        file["num_episodes"], file["version"] = 2, "2.1"
+        for number in range(2):
+            for name in ("observations", "actions"):
+                file[f"{name}_{number}"] = STEPS[name][:6]
+            file[f"rewards_{number}"], file[f"terminated_{number}"] = STEPS["rewards"][:6, None], number == 0
+    return attempt, [robomimic, b"d" + path.read_bytes()]
+
+
+def lerobot(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """A folder of LeRobot: its information, its tasks or its steps."""
+    import pyarrow
+    import pyarrow.parquet
+
+    root = folder / "lerobot"
+    paths = {
+        b"i": root / "meta/info.json",
+        b"t": root / "meta/tasks.jsonl",
+        b"s": root / "data/chunk-000/file-000.parquet",
+    }
+    for path in paths.values():
+        path.parent.mkdir(parents=True, exist_ok=True)
+    features = {
+        "observation.state": {"dtype": "float32", "names": ["x", "y"]},
+        "action": {"dtype": "float32", "names": ["u"]},
+    }
+    paths[b"i"].write_text(json.dumps({"codebase_version": "v2.1", "fps": 10, "features": features}))
+    paths[b"t"].write_text('{"task_index": 0, "task": "push"}\n')
+    columns = {
+        "observation.state": STEPS["observations"].tolist(), "action": STEPS["actions"].tolist(),
+        "next.reward": STEPS["rewards"], "timestamp": np.tile(np.arange(6) / 10, 2).astype(np.float32),
+        "frame_index": np.tile(np.arange(6), 2), "episode_index": np.repeat([0, 1], 6), "task_index": np.zeros(12, int),
+    }  # fmt: skip
+    pyarrow.parquet.write_table(pyarrow.table(columns), paths[b"s"], compression="none")
+    whole = {letter: path.read_bytes() for letter, path in paths.items()}
+
+    def attempt(data: bytes) -> None:
+        letter = data[:1] if data[:1] in paths else b"s"
+        for other, content in whole.items():
+            paths[other].write_bytes(data[1:] if other == letter else content)
+        import_and_check(root)
+
+    return attempt, [letter + content for letter, content in whole.items()]
+
+
+def minari(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """A folder of Minari: its description or its steps."""
+    import h5py
+
+    root = folder / "minari" / "data"
+    root.mkdir(parents=True)
+    paths = {b"d": root / "metadata.json", b"s": root / "main_data.hdf5"}
+    space = {"type": "Box", "dtype": "float32", "shape": [1], "low": [-2.0], "high": [2.0]}
+    paths[b"d"].write_text(json.dumps({"data_format": "hdf5", "action_space": json.dumps(space), "total_episodes": 2}))
+    with h5py.File(paths[b"s"], "w") as file:
+        for number in range(2):
+            group = file.create_group(f"episode_{number}")
+            group["observations/q"] = STEPS["observations"][:7]
+            group["actions"], group["rewards"] = STEPS["actions"][:6], STEPS["rewards"][:6]
+            group["terminations"], group["truncations"] = np.arange(6) == 5 * number, np.arange(6) == 5
+    whole = {letter: path.read_bytes() for letter, path in paths.items()}
+
+    def attempt(data: bytes) -> None:
+        letter = data[:1] if data[:1] in paths else b"s"
+        for other, content in whole.items():
+            paths[other].write_bytes(data[1:] if other == letter else content)
+        import_and_check(root)
+
+    return attempt, [letter + content for letter, content in whole.items()]
+
+
+def import_and_check(path: Path) -> None:
+    """Audit and import files; check that the dataset is what the audit said."""
+    from drol.data.import_options import ReadingOptions
+    from drol.data.importing.audit import audit_files, audit_stored
+    from drol.data.importing.import_files import import_files
+    from drol.data.trajectory_rows import check_rows
+
+    reading = ReadingOptions("timeout")
+    audit = audit_files([path], reading=reading)
+    assert str(audit).replace("\n", "").isprintable()
+    if not audit.problems:
+        root = path.parent / "datasets"
+        stored = import_files([path], "mine", reading=reading, root=root, replace=True, validation=0.5)
+        for split in stored.splits:
+            check_rows(stored.arrays(split))
+        assert audit_stored("mine", root).counts == audit.counts
+
+
+def results(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """Files of results, which are read, checked and compared."""
+    from drol.results.result import Result, settings_id
+
+    path = folder / "results.csv"
+    made = []
+    for method in ("drol", "fql"):
+        for seed in range(3):
+            outcomes = "110010"[seed:] + "110010"[:seed]
+            made.append(
+                Result(
+                    task="maze", method=method, settings="{}", settings_id=settings_id("{}"), seed=seed, step=10,
+                    steps=10, evaluation="training", best_of=1, first_episode_seed=0, episodes=6, outcomes=outcomes,
+                    score=50.0, score_name="success (%)", mean_return=-3.5, mean_length=4.0, success_timing="before",
+                    dataset_fingerprint="ab" * 32, versions="jax 0.10.1, mujoco 3.9.1", run="runs/one",
+                )
+            )  # fmt: skip
+
+    def attempt(data: bytes) -> None:
+        from drol.results.compare import compare
+        from drol.results.comparison_tables import print_comparison
+        from drol.results.merge import check_results
+
+        path.write_bytes(data)
+        assert all(line.replace("\n", " ") for line in check_results([path]))
+        assert print_comparison(compare(path))
+
+    from drol.results.result_files import write_results
+
+    write_results(made, path)
+    return attempt, [path.read_bytes()]
+
+
+def sweep(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """Sweep files, whose runs are listed."""
+    path = folder / "sweep.toml"
+
+    def attempt(data: bytes) -> None:
+        from drol.sweeps.sweep_file import read_sweep
+
+        path.write_bytes(data)
+        assert repr(read_sweep(path))
+
+    text = """name = "candidates"
+tasks = ["pointmaze-medium-navigate-singletask-task1-v0"]
+methods = ["drol", "fql"]
+seeds = [0, 1]
+preset = "small"
+[settings]
+steps = 20_000
+[parameters]
+learning_rate = [1e-4, 3e-4]
+discount = { from = 0.9, to = 0.99, step = 0.03 }
+num_candidates = { values = [1, 4], methods = ["drol"] }
+"""
+    return attempt, [text.encode()]
+
+
+def bundle_of(folder: Path) -> Path:
+    """The folder of an exported policy."""
+    import drol
+    from drol.export.export import export_policy
+
+    run = drol.open_run(trained_run(folder), task=drol.task_from(drol.Dataset.from_arrays(*STEPS.values()), "toy"))
+    export_policy(run, folder / "bundle")
+    return folder / "bundle"
+
+
+def bundle(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """The files of an exported policy, as they are or with the sums made right."""
+    import drol_runtime
+    from drol_runtime.bundle import digest
+
+    from drol.errors import InputError
+
+    root = bundle_of(folder)
+    names = {b"d": "bundle.json", b"w": "weights.safetensors", b"t": "test.safetensors"}
+    whole = {path.name: path.read_bytes() for path in root.iterdir() if path.is_file()}
+    description, action = names[b"d"], drol_runtime.load(root).act([0.0, 0.5], seed=0)
+
+    def attempt(data: bytes) -> None:
+        letter, forged = data[:1].lower(), data[:1].isupper()
+        changed = names.get(letter, description)
+        for name, content in whole.items():
+            (root / name).write_bytes(data[1:] if name == changed else content)
+        if forged:
+            try:
+                found = json.loads(data[1:]) if changed == description else json.loads(whole[description])
+                if changed != description:
+                    found["files"][changed] = hashlib.sha256(data[1:]).hexdigest()
+                found["sha256"] = digest(found)
+                (root / description).write_text(json.dumps(found))
+            except (ValueError, RecursionError, TypeError, KeyError):
+                pass
+        try:
+            found = drol_runtime.load(root).act([0.0, 0.5], seed=0)
+            assert np.isfinite(drol_runtime.check(root))
+        except drol_runtime.InputError as error:
+            raise InputError(str(error)) from error
+        assert np.isfinite(found).all()
+        if not forged:
+            np.testing.assert_array_equal(found, action)
+
+    return attempt, [kind + whole[name] for letter, name in names.items() for kind in (letter, letter.upper())]
+
+
+def requests(folder: Path) -> tuple[Attempt, list[bytes]]:
+    """Requests to the policy server; whatever was sent, it then answers a good one."""
+    import socket
+    import threading
+
+    import drol_runtime
+    from drol_runtime.policy_server import PolicyServer
+
+    server = PolicyServer(drol_runtime.load(bundle_of(folder)), port=0)
+    threading.Thread(target=server.run, daemon=True).start()
+    body = json.dumps({"observation": [0.0, 0.5], "seed": 0}).encode()
+    head = b"POST /act HTTP/1.1\r\nHost: localhost\r\n"
+    good = head + b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body
+    chunks = head + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    batch = json.dumps({"observation": [[0.0, 0.5]] * 3, "latent": [[[0.1]]] * 3}).encode()
+    several = head + b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(batch) + batch
+
+    def ask(data: bytes) -> bytes:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+            answer = b""
+            try:
+                connection.sendall(data)
+                connection.shutdown(socket.SHUT_WR)
+                while part := connection.recv(1 << 16):
+                    answer += part
+            except ConnectionError:
+                pass
+        return answer
+
+    first: list[bytes] = []
+
+    def attempt(data: bytes) -> None:
+        from drol.errors import InputError
+
+        answer = ask(data)
+        assert not answer or answer.startswith(b"HTTP/1.1 ")
+        assert not answer.startswith(b"HTTP/1.1 5"), answer[:200]
+        expected = ask(good).partition(b"\r\n\r\n")[2]
+        first[:] = first or [expected]
+        assert b"action" in expected
+        assert expected == first[0]
+        if not answer.startswith(b"HTTP/1.1 2"):
+            raise InputError("the request was rejected")
+
+    return attempt, [good, chunks, several, b"GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"]
+
+
 def dataset(folder: Path) -> tuple[Attempt, list[bytes]]:
     """A manifest as it is or with its sum made right; an array of a dataset as it is, or with all sums made right."""
     from drol.data.dataset import Dataset
@@ -396,8 +661,15 @@ READERS = {
     "arrow": arrow,
     "csv": text,
     "bag": bag,
+    "episodes": episodes_hdf5,
+    "lerobot": lerobot,
+    "minari": minari,
     "dataset": dataset,
     "config": config,
     "policy": policy,
     "rows": rows,
+    "results": results,
+    "sweep": sweep,
+    "bundle": bundle,
+    "requests": requests,
 }

@@ -144,11 +144,11 @@ def mutate(counter: Counter, seeds: list[bytes], stop: float, seed: int) -> None
     counter.save()
 
 
-def run_reader(reader: str, seconds: float, faults: Path) -> dict[str, Any]:
+def run_reader(reader: str, seconds: float, faults: Path, seed: int = 0) -> dict[str, Any]:
     """Run processes for one reader until its time is over; return its row of the table."""
     engine = "atheris" if importlib.util.find_spec("atheris") else "random"
     with tempfile.TemporaryDirectory() as name:
-        counts, deaths, stop, seed = Path(name) / f"{reader}.json", collections.Counter(), time.monotonic() + seconds, 0
+        counts, deaths, stop = Path(name) / f"{reader}.json", collections.Counter(), time.monotonic() + seconds
         while (left := stop - time.monotonic()) > 5 and deaths.total() < 20:
             seed += 1
             command = [sys.executable, __file__, "--reader", reader, "--seconds", str(left), "--seed", str(seed)]
@@ -175,6 +175,9 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5, help="for all readers together (default: 5)")
     parser.add_argument("--readers", nargs="+", choices=READERS, default=list(READERS), help="(default: all)")
     parser.add_argument("--csv", type=Path, help="the table to write; rows of readers that are not run are kept")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the changes; another one tries other files (default: 0)"
+    )
     parser.add_argument("--faults", type=Path, default=Path("fuzzing-faults"), help="the folder for what is found")
     arguments = parser.parse_args()
     arguments.faults.mkdir(parents=True, exist_ok=True)
@@ -183,7 +186,9 @@ def main() -> int:
         with arguments.csv.open(newline="") as file:
             rows = {row["reader"]: dict(row) for row in csv.DictReader(file)}
     for reader in arguments.readers:
-        rows[reader] = run_reader(reader, 60 * arguments.minutes / len(arguments.readers), arguments.faults.resolve())
+        rows[reader] = run_reader(
+            reader, 60 * arguments.minutes / len(arguments.readers), arguments.faults.resolve(), arguments.seed
+        )
         print(", ".join(f"{name} {value}" for name, value in rows[reader].items()), flush=True)
         if arguments.csv:
             with arguments.csv.open("w", newline="") as file:

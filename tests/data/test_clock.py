@@ -20,6 +20,7 @@ def look(times, ends=NONE, name="time", **options):
         ([0, 1, 1, 2, 2, 3, 4], "time repeats within an episode, at steps 102, 104 (from 1 to 1)"),
         ([0, 1, 2, 9, 10, 11, 30], "time has a gap within an episode, at steps 103, 106: 7 s where 1 is usual"),
         ([0, 1, np.nan, 3, 4, 5, 6], "time has no time in step 102"),
+        ([0, 2e7, 4e7, 6e7, 8e7, 8e7 + 0.02, 1e8], "time has an interval of 0.02 s at step 105 where 2e+07 is usual"),
     ],
 )
 def test_time_that_does_not_go_on_is_named_with_its_rows(times, words):

@@ -83,6 +83,13 @@ def test_parameters_are_lists_ranges_and_distributions_with_conditions(tmp_path)
         ("seeds = [0, 'one']", "seeds\\[1\\]: expected an integer, got 'one'"),
         ("seeds = []", "seeds is .*; it must name at least one"),
         ("seeds = [true]", "seeds\\[0\\]: expected an integer, got True"),
+        ("seeds = [-1]", "seeds has -1; a seed is from 0 to"),
+        ("seeds = [1180591620717411303424]", "seed"),
+        ('root = "a\\u0000b"', "root is .*; a path has no character 0"),
+        (
+            "[parameters]\nlearning_rate = { from = -1e308, to = 1e308, distribution = 'uniform' }",
+            "parameters.learning_rate goes from -1e\\+308 to 1e\\+308; the width must be below",
+        ),
         ("seeds_per_run = 0", "seeds_per_run is 0"),
         ("[search]\nkind = 'gird'", "unknown search.kind 'gird'; did you mean grid"),
         ("[search]\nsmaples = 3", "search.smaples: unknown key; did you mean samples"),

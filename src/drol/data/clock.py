@@ -17,6 +17,7 @@ TIME_NAMES = (
 COUNTERS = re.compile(r"(.*[^a-z])?(frame|step|timestep|index)s?([^a-z].*)?", re.IGNORECASE)
 SCALES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}
 GAP = 3.0  # an interval of more than this many usual intervals is a gap
+MIXED = 1e5  # an interval that is so many times shorter than usual has another unit (seconds among nanoseconds: 1e9)
 UNEVEN = 0.2  # share of the usual interval; a wider spread of the middle nine tenths is reported
 KEPT_INTERVALS = 1_000_000
 SHOWN_ROWS = 5
@@ -106,6 +107,13 @@ class Clock:
                     f"{self.name} {words} within an episode, at {self.rows(rows + 1, first)} (from {before:.10g} to "
                     f"{after:.10g}); {advice}, or pass --time none to ignore the column"
                 )
+        rows = np.flatnonzero(inside & (interval < (self.usual or 0) / MIXED)) if self.unit == "s" else ()
+        if len(rows):
+            return cut, (
+                f"{self.name} has an interval of {interval[rows[0]]:.4g} s at {self.rows(rows + 1, first)} where "
+                f"{self.usual:.4g} is usual; its numbers seem to have several units, so convert them to one "
+                "(--transform), or pass --time none to ignore the column"
+            )
         if self.split_at is not None:
             cut[:count] = inside & (interval > self.split_at)
             self.splits += int(cut.sum())

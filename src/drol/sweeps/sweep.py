@@ -12,7 +12,7 @@ from typing import Any
 
 from drol.algorithms import find_algorithm
 from drol.errors import InputError, unknown_name
-from drol.runs.config import GROWING, RunConfig
+from drol.runs.config import GROWING, MOST_SEEDS, RunConfig
 from drol.tasks import find_source, known_sources
 
 ROOT = Path("runs/sweeps")
@@ -54,6 +54,8 @@ class Parameter:
             return
         if self.low is None or self.high is None or not math.isfinite(self.low) or not self.low < self.high < math.inf:
             raise InputError(f"{what} goes from {self.low} to {self.high}; the first must be less than the second")
+        if not math.isfinite(self.high - self.low):
+            raise InputError(f"{what} goes from {self.low} to {self.high}; the width must be below 1.8e308")
         if self.distribution == "log_uniform" and self.low <= 0:
             raise InputError(f"{what} goes from {self.low}; for log_uniform it must be above 0")
 
@@ -169,6 +171,11 @@ class Sweep:
             values = getattr(self, name)
             if not values or len({*values}) < len(values):
                 raise InputError(f"{name} is {list(values)}; it must name at least one, and each once")
+        for seed in self.seeds:
+            if not 0 <= seed <= MOST_SEEDS:
+                raise InputError(f"seeds has {seed}; a seed is from 0 to {MOST_SEEDS}")
+        if "\0" in str(self.root):
+            raise InputError(f"root is {str(self.root)!r}; a path has no character 0")
         if self.seeds_per_run < 1:
             raise InputError(f"seeds_per_run is {self.seeds_per_run}; it must be at least 1")
         for method in self.methods:

@@ -49,7 +49,14 @@ def test_a_star_leaves_images_out_by_name(tmp_path):
 
 @pytest.mark.parametrize(
     ("file", "content"),
-    [("info.json", "{"), ("info.json", "[]"), ("info.json", '{"features": {"a": 5}}'), ("tasks.jsonl", "{}\n")],
+    [
+        ("info.json", "{"),
+        ("info.json", "[]"),
+        ("info.json", '{"features": {"a": 5}}'),
+        ("info.json", '{"features": {}, "fps": 0}'),
+        ("info.json", '{"features": {}, "fps": "30"}'),
+        ("tasks.jsonl", "{}\n"),
+    ],
 )
 def test_a_damaged_description_is_one_line(tmp_path, file, content):
     write_lerobot(tmp_path / "arm", "v2.1")

@@ -77,6 +77,9 @@ def describe_lerobot(path: Path) -> Description | None:
     features = found.get("features") if isinstance(found, dict) else None
     if not isinstance(features, dict) or not all(isinstance(each, dict) for each in features.values()):
         raise InputError(f"{beside} has no features; it must be what LeRobot writes, or name the files alone")
+    rate = found.get("fps", 1)
+    if type(rate) not in (int, float) or not 0 < rate < math.inf:
+        raise InputError(f"{beside}: fps is {str(rate)[:40]!r}; it must be a positive number, so correct it")
     videos = [name for name, feature in features.items() if feature.get("dtype") == "video"]
     others = [Column(str(name), VIDEO, words="a video", why="videos are not read") for name in videos]
     names = {str(name): names_of(feature.get("names")) for name, feature in features.items()}
