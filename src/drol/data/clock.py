@@ -107,8 +107,8 @@ class Clock:
                     f"{self.name} {words} within an episode, at {self.rows(rows + 1, first)} (from {before:.10g} to "
                     f"{after:.10g}); {advice}, or pass --time none to ignore the column"
                 )
-        rows = np.flatnonzero(inside & (interval < (self.usual or 0) / MIXED)) if self.unit == "s" else ()
-        if len(rows):
+        rows = np.flatnonzero(inside & (interval < (self.usual or 0) / MIXED))
+        if len(rows) and self.unit == "s":
             return cut, (
                 f"{self.name} has an interval of {interval[rows[0]]:.4g} s at {self.rows(rows + 1, first)} where "
                 f"{self.usual:.4g} is usual; its numbers seem to have several units, so convert them to one "
