@@ -1,6 +1,7 @@
 """The tree is what docs/architecture.md says."""
 
 import ast
+import dataclasses
 import doctest
 import importlib
 import inspect
@@ -14,6 +15,7 @@ import pytest
 import drol
 import drol.algorithms
 import drol.tasks
+from drol.results.result_files import read_results
 
 ROOT = Path(__file__).parents[1]
 MADE = ("commands/", "reference/", "notebooks/")  # pages that the site makes; its build in strict mode looks for them
@@ -96,3 +98,19 @@ def test_links_and_paths_in_the_documents_exist(path):
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         if "://" not in target and not target.startswith(MADE):
             assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("kind", [drol.Spec, drol.Transition])
+def test_values_name_their_fields_in_the_reference(kind):
+    for field in dataclasses.fields(kind):
+        assert f"\n        {field.name}: " in kind.__doc__, field.name
+
+
+def test_the_scores_of_an_example_are_those_that_were_measured():
+    final = {row.seed: row.score for row in read_results(ROOT / "results" / "demo.csv") if is_final(row)}
+    assert str([final[seed] for seed in (0, 1, 2)]) in drol.train.__doc__
+
+
+def is_final(row):
+    cloning = "q_weight" in row.settings
+    return (row.step, row.evaluation, row.best_of) == (row.steps, "training", 1) and not cloning

@@ -1,6 +1,6 @@
 import pytest
 
-from drol.errors import InputError, plain, unknown_name
+from drol.errors import InputError, counted, plain, unknown_name
 
 
 def test_a_message_is_one_line_that_changes_nothing_in_a_terminal():
@@ -36,3 +36,7 @@ def test_only_a_similar_name_is_suggested(given, suggested):
 def test_without_a_similar_name_the_advice_follows():
     assert str(unknown_name("name", "elephant", NAMES, "See the list.")) == "unknown name 'elephant'. See the list."
     assert str(unknown_name("name", "elephant", map(str, range(99)))) == "unknown name 'elephant'"
+
+
+def test_a_number_has_its_noun_in_the_singular_or_plural():
+    assert [counted(number, "run") for number in (0, 1, 2, 1_000)] == ["0 runs", "1 run", "2 runs", "1,000 runs"]

@@ -146,6 +146,9 @@ def test_without_a_seed_each_call_draws_anew(folder):
     assert len({policy.act(np.zeros(3)).tobytes() for _ in range(20)}) > 1
     batch = np.zeros((2, 3))
     assert (policy.act(batch) != policy.act(batch)).any()
+    controls = [policy.for_control() for _ in range(2)]
+    first, second = ([control(np.zeros(3)).tobytes() for _ in range(10)] for control in controls)
+    assert first != second
 
 
 def test_masked_arrays_are_rejected(folder):
@@ -220,7 +223,7 @@ def test_actions_are_in_the_box_that_the_data_was_scaled_from(tmp_path):
     observations = np.random.default_rng(0).normal(size=(20, 3))
     unit = Policy(policy.algorithm, policy.networks, policy.standardisation).act(observations, seed=0)
     np.testing.assert_allclose(policy.act(observations, seed=0), unit * [2, 10] + [2, 0], rtol=1e-5, atol=1e-5)
-    control = policy.for_control()(observations[0])
+    control = policy.for_control(seed=0)(observations[0])
     key = jax.random.fold_in(jax.random.key(0), 0)
     unit_control = np.asarray(policy.draw(observations[0], key))
     np.testing.assert_allclose(control, unit_control * [2, 10] + [2, 0], rtol=1e-5, atol=1e-5)
@@ -297,7 +300,8 @@ def test_metadata_of_another_kind_are_refused(folder, metadata):
 
 def test_an_algorithm_that_nobody_registered_is_named(folder):
     forge(folder, read_metadata(folder) | {"algorithm": "mine"})
-    assert refusal(Policy.load, folder).startswith("unknown algorithm 'mine'")
+    words = "unknown algorithm 'mine'. If it is yours, add --import MODULE, or import its module in Python."
+    assert refusal(Policy.load, folder).startswith(words)
 
 
 @pytest.mark.parametrize("wrong", [["a", "b", "c"], [1j, 0, 0], [None, 0.0, 0.0], [[1.0], [2.0, 3.0]]])

@@ -1,11 +1,14 @@
-"""The error that the user can fix, and exit codes."""
+"""The error that the user can fix, exit codes, and parts of messages."""
 
+import contextlib
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 # Exit codes of commands, besides 0 (success), 1 (something failed), 2 (bad input) and 128 + n (signal n).
 DAMAGE_SET_ASIDE = 3  # finished, but corrupted files or rows were found and quarantined or skipped
 DIVERGED = 4  # training diverged
+FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 FEW = 12  # names that an error message lists
 SIMILAR = 0.63  # ratio of difflib from which a name is suggested for another one
 
@@ -16,11 +19,25 @@ def plain(text: str) -> str:
     return "".join(shown)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 episode, 2 episodes."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 class InputError(ValueError):
     """Invalid input. The message is one line: where, what is wrong, what to do."""
 
     def __init__(self, message: str):
         super().__init__(plain(message))
+
+
+@contextlib.contextmanager
+def naming_arguments() -> Iterator[None]:
+    """Name the arguments of a Python function in an `InputError` that names flags: --next-state becomes next_state."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(FLAG.sub(lambda flag: flag[1].replace("-", "_"), str(error))) from error
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], advice: str = "") -> InputError:

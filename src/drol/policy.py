@@ -75,16 +75,17 @@ class Policy(eqx.Module):
         values = check_observation(in_order(observation, self.observation_dimensions), shape, batch=True)
         single = values.shape == shape
         values = values[None] if single else values
-        key = check_seed(secrets.randbits(32) if seed is None else seed)
+        key = check_seed(new_seed() if seed is None else seed)
         keys = jax.random.split(key, len(values))
         actions = self.in_units_of_the_data(draw_batch(self, values, keys, self.algorithm.check_best_of(best_of)))
         return actions[0] if single else actions
 
-    def for_control(self, seed: int = 0, best_of: int | None = None) -> "ControlPolicy":
+    def for_control(self, seed: int | None = None, best_of: int | None = None) -> "ControlPolicy":
         """Return the policy compiled for one observation at a time, with its own random state.
 
         Args:
-            seed: Two controllers with the same seed draw the same actions in the same order.
+            seed: Two controllers with the same seed draw the same actions in the same order. If None, each controller
+                draws other actions.
             best_of: The number of actions to draw, from which the critic chooses the best; the method's default if
                 None.
 
@@ -130,11 +131,12 @@ class ControlPolicy:
     The networks are constants of the compiled program: passing them as arguments would take as long as the network.
     """
 
-    def __init__(self, policy: Policy, seed: int = 0, best_of: int | None = None):
+    def __init__(self, policy: Policy, seed: int | None = None, best_of: int | None = None):
         # A call does not use the policy object: binding a method of an Equinox module takes as long as a network.
         self.shape, self.action_box = policy.standardisation.mean.shape, policy.action_box
         self.observation_dimensions = policy.observation_dimensions
-        count, key = policy.algorithm.check_best_of(best_of), check_seed(seed)
+        count = policy.algorithm.check_best_of(best_of)
+        key = check_seed(new_seed() if seed is None else seed)
 
         def act(observation: Array, step: Array) -> Array:
             return policy.draw(observation, jax.random.fold_in(key, step), count)
@@ -170,6 +172,11 @@ def check_observation(observation: ArrayLike, shape: tuple[int, ...], batch: boo
     if not np.abs(values).max(initial=0) <= LARGEST:  # also True for NaN
         raise InputError("the observation has values that are NaN, infinite or too large; every value must be finite")
     return values.astype(np.float32)
+
+
+def new_seed() -> int:
+    """Return a seed from the random numbers of the operating system."""
+    return secrets.randbits(32)
 
 
 def check_seed(seed: int) -> Array:

@@ -49,7 +49,8 @@ class Progress:
         if self.console.is_terminal and not quiet:
             text = TextColumn("{task.fields[text]}", markup=False)  # names of files may have brackets
             columns = (TextColumn(title), BarColumn(None), text, TimeElapsedColumn())
-            self.bar = Bar(*columns, console=self.console)
+            # What is printed goes above the bar, unless it goes to a file.
+            self.bar = Bar(*columns, console=self.console, redirect_stdout=sys.stdout.isatty())
             self.line = self.bar.add_task("", total=None, text="starting")
 
     def __enter__(self) -> Self:

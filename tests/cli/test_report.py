@@ -16,6 +16,14 @@ def test_several_runs_are_reported_on_one_page(tmp_path, capsys, monkeypatch):
     printed = capsys.readouterr()
     assert printed.out == "report: report.html\n"
     assert "the task toy cannot be loaded, so nothing is drawn of its data" in printed.err
+    assert "report: 4/4 parts" in printed.err
+    assert "was the page of other runs" not in printed.err
+    assert main(["report", "b", "--out", "report.html"]) == 0
+    words = "report.html was the page of other runs and is replaced; --out FILE writes to another file"
+    assert words in capsys.readouterr().err
+    for _ in range(2):
+        assert main(["report", "a"]) == 0
+    assert words not in capsys.readouterr().err
     assert main(["report", str(tmp_path), "--out", "all.html"]) == 0
     assert "<td>4</td>" in (tmp_path / "all.html").read_text()
     (tmp_path / "b" / "config.json").write_text("{}")

@@ -47,15 +47,24 @@ def test_every_hyperparameter_has_a_help_text_and_a_valid_default(algorithm):
         type(algorithm)(**preset)
 
 
-@pytest.mark.parametrize(
-    ("name", "bad"), [("discount", 1.5), ("expectile", 2.0), ("target_rate", 3.0), ("learning_rate", 1.5)]
-)
+@pytest.mark.parametrize(("name", "bad"), [("discount", 1.5), ("expectile", 2.0), ("target_rate", 3.0)])
 def test_a_share_above_one_is_refused(name, bad):
     kinds = [kind for kind in ALGORITHMS.values() if name in {field.name for field in dataclasses.fields(kind)}]
     assert len(kinds) > 1
     for kind in kinds:
         with pytest.raises(InputError, match=f"^{name} is {bad}; it must be from 0 to 1$"):
             kind(**{name: bad})
+
+
+def test_a_learning_rate_of_zero_is_refused(algorithm):
+    with pytest.raises(InputError, match=r"^learning_rate is 0.0; it must be from 1e-12 to 1$"):
+        type(algorithm)(learning_rate=0)
+
+
+def test_a_batch_is_answered_with_how_to_act_on_one(algorithm):
+    policy = algorithm.init(jax.random.key(0), SPEC).policy
+    with pytest.raises(InputError, match=r"the observation has shape \[4, 3\]; act takes one observation, so use"):
+        algorithm.act(policy, jnp.zeros((4, 3)), jax.random.key(1))
 
 
 def test_no_number_may_be_infinite_or_nan(algorithm):

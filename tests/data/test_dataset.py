@@ -224,3 +224,12 @@ def test_flat_arrays_become_transitions():
         Dataset.from_arrays(**arrays, terminal=[0, 1, 0, 0, 0])
     with pytest.raises(InputError, match="observation has steps of different shapes"):
         Dataset.from_arrays([[1], [1, 2]], arrays["action"], arrays["reward"], ends="timeout", terminal=[0] * 5)
+
+
+def test_errors_of_python_name_arguments_and_no_flags():
+    arrays = {"observation": np.zeros((5, 1)), "action": np.zeros((5, 2)), "reward": np.ones(5)}
+    with pytest.raises(InputError, match=r"^nothing says where episodes end; pass terminal, timeout or episode$"):
+        Dataset.from_arrays(**arrays)
+    with pytest.raises(InputError, match="pass ends terminal or ends timeout if all are alike") as caught:
+        Dataset.from_arrays(**arrays, terminal=[0, 1, 0, 0, 0])
+    assert "--" not in str(caught.value)

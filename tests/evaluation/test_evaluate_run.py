@@ -31,7 +31,7 @@ def test_episodes_are_played_with_the_newest_policy_of_every_seed_and_recorded(r
     assert all(row.score == pytest.approx(100 * row.successes / 3) for row in rows)
     assert run.extra_evaluations == rows
     assert run.evaluations == []
-    assert told == [(0, 2, "seed 0"), (1, 2, "seed 7")]
+    assert told == [(done, 6, f"seed {seed}") for seed, first in ((0, 0), (7, 3)) for done in range(first, first + 4)]
     again = evaluate(run, episodes=2, best_of=4, first_seed=5, processes=2, replace=True)
     assert run.extra_evaluations == again
     assert [episode.seed for episode in again[0].episodes] == [5, 6]
@@ -140,8 +140,13 @@ def test_rows_of_an_offline_evaluation_are_recorded_and_a_repeated_one_replaces_
     assert rows[0].discount == 0.99  # one for all runs, whatever their own
     assert rows[0].unseen is True
     assert run.offline_evaluations == rows
-    seen = []
-    again = evaluate_offline(run, every_step=True, updates=3, discount=0.5, on_row=seen.append)
+    seen, told = [], []
+    again = evaluate_offline(
+        run, every_step=True, updates=3, discount=0.5, on_row=seen.append, report=lambda *words: told.append(words)
+    )
+    assert [done for done, _, _ in told] == [0, 0, *range(7)]
+    assert {total for _, total, _ in told} == {6}
+    assert told[2][2] == "step 0, seed 0: 3 updates of fitted-Q evaluation"
     assert [(row.step, row.seed) for row in again] == [(step, seed) for step in (0, 6, 12) for seed in (0, 7)]
     assert seen == again == run.offline_evaluations
     lines = run.directory.offline_file.read_text().splitlines()

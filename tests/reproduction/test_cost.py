@@ -12,7 +12,9 @@ CUBE = "cube-single-play-singletask-task2-v0"
 def test_updates_and_published_times_give_gpu_hours(tmp_path, monkeypatch):
     monkeypatch.setattr(costing, "timed_product", lambda: 0.01)
     plan = make_plan("table1", tasks=CUBE, methods=["fql"], root=tmp_path)
-    cost = remaining_cost(plan)
+    told = []
+    cost = remaining_cost(plan, lambda *words: told.append(words))
+    assert told == [(0, 1, f"operations of an update of fql on {CUBE}"), (1, 1, "done")]
     assert cost.updates == 8_000_000
     assert cost.gpu_hours == pytest.approx(8_000_000 * 5.0 / 3.6e6)  # 5.0 ms of the paper's figure
     assert "timed now" in cost.how

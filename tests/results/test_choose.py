@@ -63,6 +63,19 @@ def test_an_offline_value_that_is_not_finite_is_left_out_and_named(tmp_path, cap
     assert [each.step for each in policies_to_try([run], last=2)] == [12, 6]
 
 
+def test_a_folder_with_runs_may_be_given(tmp_path, monkeypatch):
+    made_run(tmp_path / "below" / "a", {6: 98})
+    made_run(tmp_path / "below" / "b", {12: 10})
+    choice = choose([tmp_path / "below", tmp_path / "below" / "a"])
+    assert [(each.run.name, each.step) for each in choice.candidates] == [("a", 6), ("b", 12)]
+    with pytest.raises(InputError, match="no/such is not a run folder"):
+        choose(["no/such"])
+
+
+def test_a_policy_alone_is_not_called_better(tmp_path):
+    assert choose([made_run(tmp_path / "a", {6: 98})]).verdict == "only one policy was found"
+
+
 def test_without_scores_the_lower_end_of_the_offline_value_ranks(tmp_path):
     run = made_run(tmp_path / "a", values={6: (-50.0, -10.0), 12: (-40.0, -35.0)})
     choice = choose([run])

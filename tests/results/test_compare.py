@@ -201,3 +201,11 @@ def test_an_interval_without_width_is_none(compared):
     """Of two groups of three seeds that do not overlap every resample gives 1: that does not make it certain."""
     _, ours = compared(*made_group("fql", [10, 11, 12]), *made_group("drol", [40, 41, 42])).overall
     assert (ours.improvement, ours.improvement_interval) == (1.0, None)
+
+
+def test_differences_print_as_a_table(compared):
+    comparison = compared(*made_group("fql", [20, 22, 24, 21]), *made_group("drol", [45, 46, 47, 46]))
+    titles, line = repr(comparison.differences).splitlines()
+    assert titles.split("  ")[0] == "group"
+    assert titles.split() == ["group", "task", "less", "fql", "95%", "interval", "verdict"]
+    assert line.split() == ["drol", "maze", "+48.5", "+37.5", "to", "+55.8", "better"]

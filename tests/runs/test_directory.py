@@ -224,7 +224,7 @@ def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path):
     with pytest.raises(InputError) as caught, RunDirectory(tmp_path).locked():
         pass
     assert str(caught.value) == (
-        f"the folder {tmp_path} has files but no config.json, so it is not a run; choose another --out"
+        f"the folder {tmp_path} has files but no config.json, so it is not a run; choose another folder"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
@@ -243,7 +243,7 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path, below):
     path = tmp_path / "file" / below
     with pytest.raises(InputError) as caught, RunDirectory(path).locked():
         pass
-    assert str(caught.value) == f"cannot write to the run folder {path} (Not a directory); choose another --out"
+    assert str(caught.value) == f"cannot write to the run folder {path} (Not a directory); choose another folder"
 
 
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
@@ -261,7 +261,7 @@ def test_a_second_writer_is_refused_until_the_first_is_done(directory):
         with pytest.raises(InputError) as caught, other.locked():
             pass
         assert str(caught.value) == (
-            f"another process is writing to the run folder {directory.path}; wait or choose another --out"
+            f"another process is writing to the run folder {directory.path}; wait or choose another folder"
         )
     with other.locked(), (directory.path / ".lock").open() as file, pytest.raises(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

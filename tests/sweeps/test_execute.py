@@ -241,3 +241,22 @@ def test_a_metric_of_the_log_may_be_compared(tmp_path):
     runs = run_sweep(sweep, Writer(sweep))
     assert {each.choice["alpha"] for each in runs if kind_of(each) == "done"} == {4.0}
     assert {each.value for each in runs if kind_of(each) == "done"} == {60.0, 59.0}
+
+
+def test_missing_data_is_one_error_before_any_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))  # where downloaded files are
+    sweep = made_sweep(tmp_path, tasks=("pointmaze-medium-navigate-singletask-task1-v0", "scene-play-singletask-task*"))
+    writer = Writer(sweep)
+    with pytest.raises(
+        InputError, match=r"^40 of 48 runs cannot start, because the data of 5 tasks is not here: "
+    ) as e:
+        run_sweep(sweep, writer)
+    assert "task4-v0 and 1 more; get it with `drol data download`" in str(e.value)
+    assert writer.names == []
+
+
+def test_progress_counts_failures(tmp_path):
+    sweep, told = made_sweep(tmp_path), []
+    run_sweep(sweep, Writer(sweep, broken="alpha-2"), lambda done, total, what: told.append(what))
+    assert told[0] == "8 runs to do"
+    assert told[-1].endswith("fql-alpha-4/seed-1, 2 failed")

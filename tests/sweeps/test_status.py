@@ -13,7 +13,7 @@ from drol.runs.directory import RunDirectory
 from drol.storage import exclusive
 from drol.sweeps.effects import effects_of, make_levels
 from drol.sweeps.execute import run_sweep
-from drol.sweeps.status import sweep_results, sweep_status, text_status
+from drol.sweeps.status import forecast, sweep_results, sweep_status, text_status
 from drol.sweeps.sweep import Parameter
 from drol.sweeps.sweep_runs import swept_runs
 from drol.tasks.base import Episode
@@ -129,3 +129,16 @@ def test_results_are_those_of_the_runs_of_the_sweep(tmp_path):
         (0, 3.0),
         (0, 4.0),
     }
+
+
+def test_the_start_of_a_sweep_says_how_much_there_is_to_do(tmp_path):
+    sweep = made_sweep(tmp_path)
+    words = "made: 8 runs, 8 to do; 480 updates; the time is known once a run of each task and method has ended"
+    assert forecast(sweep_status(sweep)) == words
+    run_sweep(sweep, Writer(sweep, most=2))
+    (tmp_path / "timings.jsonl").unlink()
+    append_timing(tmp_path, Timing("smoke", MAZE, "fql", None, 1, 60, 120.0))
+    words = "made: 8 runs, 6 to do; 360 updates; about 12 min 0 s if they run one after another"
+    assert forecast(sweep_status(sweep)) == words
+    halved = made_sweep(tmp_path / "other", search=halving())
+    assert "at most 480 updates" in forecast(sweep_status(halved))

@@ -92,7 +92,7 @@ def test_a_run_that_was_cut_goes_on_without_the_other(other, tmp_path, monkeypat
             {"algorithm": dataclasses.replace(TINY, hidden_sizes=(8, 8))},
             r"cannot start from .*; the checkpoint of step 12 does not fit: states/.* is float32\[2, .* is expected",
         ),
-        ({"seeds": (0, 1)}, "has seeds 0 7 and not 1; choose --seeds of these"),
+        ({"seeds": (0, 1)}, "has seeds 0 7 and not 1; choose seeds of these"),
         ({"standardise_observations": True}, "the observations of .* are standardised otherwise"),
     ],
 )

@@ -152,7 +152,7 @@ def test_a_run_refuses_fewer_online_steps_and_more_offline_ones(whole, tmp_path)
 
 
 def test_without_an_environment_there_is_nothing_to_step(tmp_path):
-    with pytest.raises(InputError, match="--online-steps needs an environment, and toy has only data"):
+    with pytest.raises(InputError, match="online_steps needs an environment, and toy has only data"):
         run(tmp_path / "run", tiny_task(environment=None))
 
 

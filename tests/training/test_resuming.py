@@ -59,7 +59,7 @@ def test_a_run_whose_checkpoints_are_gone_is_refused_and_kept(copy, kept):
         run(copy)
     assert str(caught.value) == (
         f"the run in {copy} has rows or policies up to step 12 and no checkpoint to go on from; all is kept as it is: "
-        "to start anew choose another --out or move this folder away"
+        "to start anew choose another folder or move this folder away"
     )
     assert files(copy) == before
     (copy / "checkpoints").mkdir()

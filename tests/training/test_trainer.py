@@ -257,7 +257,7 @@ def test_a_folder_with_another_run_is_refused_and_left_alone(copy, changes, diff
     before = files(copy)
     with pytest.raises(InputError) as caught:
         run(copy, **changes)
-    assert str(caught.value) == f"the folder {copy} holds another run ({difference}); choose another --out"
+    assert str(caught.value) == f"the folder {copy} holds another run ({difference}); choose another folder"
     assert files(copy) == before
 
 
@@ -406,3 +406,9 @@ def test_a_full_disk_at_the_last_checkpoint_is_an_error_that_can_be_mended(whole
     assert saved_steps(tmp_path / "run" / "checkpoints") == [6, 9]
     run(tmp_path / "run")
     assert_same_run(tmp_path / "run", whole[0])
+
+
+def test_settings_of_another_type_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"^config is 'x'; it must be a drol.RunConfig, such as drol.settings\(\)"):
+        train("x", tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,7 @@ from drol.data.random_dataset import random_dataset
 from drol.jobs.job import read_timings
 from drol.machine import available_cores
 from drol.planning.planned_run import PlannedRun
+from drol.progress import Report
 from drol.tasks import find_source
 from drol_reproduction.bench.operations import update_operations
 from drol_reproduction.bench.timers import PRODUCT_OPERATIONS, matmul_timer
@@ -37,15 +38,21 @@ class Cost:
     how: str  # where the hours come from
 
 
-def remaining_cost(plan: Plan) -> Cost:
-    """Return what the unfinished runs of a plan cost.
+def remaining_cost(plan: Plan, report: Report | None = None) -> Cost:
+    """Return what the unfinished runs of a plan cost; `report` is called with the runs that are counted so far.
 
     Core-hours follow from the time that finished runs of the same scale took, evaluations included, by the operations
     of their updates; where there are none, from a matrix product that is timed now.
     """
     left = [(run, len(run.seeds) * (status.steps - status.step)) for run, status in plan.statuses() if not status.done]
     rates = measured_rates(plan.root, plan.scale)
-    operations = {run.name: operations_of(run) for run, _ in left}
+    operations = {}
+    for number, (run, _) in enumerate(left):
+        if report:
+            report(number, len(left), f"operations of an update of {run.label} on {run.task}")
+        operations[run.name] = operations_of(run)
+    if report:
+        report(len(left), len(left), "done")
     if rates:
         how = f"core-hours from {sum(map(len, rates.values()))} finished runs here, by the operations of their updates"
         typical = statistics.median(rate for each in rates.values() for rate in each)

@@ -103,10 +103,11 @@ def load_entry_points() -> None:
 
 
 def find_algorithm(name: str) -> type[Algorithm]:
-    """Return the algorithm of this name; an unknown name is answered with the nearest."""
+    """Return the algorithm of this name; the error for an unknown name suggests the nearest one, and `--import`."""
     known = known_algorithms()
     if name not in known:
-        raise unknown_name("algorithm", name, known, f"Known: {', '.join(known)}")
+        advice = "If it is yours, add --import MODULE, or import its module in Python."
+        raise unknown_name("algorithm", name, known, f"{advice} Known: {', '.join(known)}")
     return known[name]
 
 

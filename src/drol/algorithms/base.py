@@ -95,7 +95,7 @@ class Algorithm(eqx.Module):
             observation: One observation, without a batch axis.
             key: What the action is drawn with; a policy that draws nothing does not use it.
             best_of: How many actions to draw, of which the one that the critics value most is returned. None is the
-                algorithm's own number. Each algorithm passes it through `check_best_of`.
+                algorithm's own number. Each algorithm passes it through `check_act`, with the observation.
         """
 
     def explore(self, policy: Any, observation: Array, key: Array) -> Array:
@@ -130,6 +130,15 @@ class Algorithm(eqx.Module):
                 f"best_of is {best_of}, but {type(self).__name__} has one action for each observation; it must be 1"
             )
         return best_of
+
+    def check_act(self, observation: Array, best_of: int | None) -> int:
+        """Return how many actions `act` has to draw for one observation; refuse a batch of observations."""
+        if observation.ndim not in (1, 3):  # a vector or an image
+            raise InputError(
+                f"the observation has shape {list(observation.shape)}; act takes one observation, so use jax.vmap for "
+                "a batch, or the act of a drol.Policy"
+            )
+        return self.check_best_of(best_of)
 
     def acting_with(self, changes: Mapping[str, Any]) -> Self:
         """Return the algorithm with other values of hyperparameters that only `act` depends on; refuse all others."""

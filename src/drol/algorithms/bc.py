@@ -32,7 +32,7 @@ class State(eqx.Module):
 class BC(Algorithm):
     """The mean action of the data: fast, and wrong where the data has several ways."""
 
-    learning_rate: float = hyperparameter(3e-4, "step size of Adam", minimum=0, maximum=1)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam", minimum=1e-12, maximum=1)
     batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of the actor", minimum=1, maximum=65536
@@ -48,7 +48,7 @@ class BC(Algorithm):
         return self.step(state, batch)
 
     def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int | None = None) -> Array:  # noqa: ARG002
-        self.check_best_of(best_of)
+        self.check_act(observation, best_of)
         return clip(policy(observation))
 
     def sampler(self, policy: GaussianActor) -> Sampler:

@@ -43,7 +43,7 @@ class DROLEquation(Algorithm):
         "min", "how the critics make one value in the actor loss", choices=("mean", "min")
     )
     target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0, maximum=1)
-    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for actor and critic", minimum=0, maximum=1)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for actor and critic", minimum=1e-12, maximum=1)
     batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of actor and critics", minimum=1, maximum=65536
@@ -64,7 +64,7 @@ class DROLEquation(Algorithm):
         return self.step(state, batch, self.draw(batch, key))
 
     def act(self, policy: Policy, observation: Array, key: Array, best_of: int | None = None) -> Array:
-        latent = draw_latents(key, (self.check_best_of(best_of), policy.actor.action_size))
+        latent = draw_latents(key, (self.check_act(observation, best_of), policy.actor.action_size))
         actions = clip(policy.actor.candidates(observation, latent))  # [best_of, action]
         return best_action(policy.critic, observation, actions)
 

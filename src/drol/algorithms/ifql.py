@@ -67,7 +67,7 @@ class IFQL(Algorithm):
     discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
     flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1, maximum=1024)
     target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0, maximum=1)
-    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0, maximum=1)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=1e-12, maximum=1)
     batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
@@ -97,7 +97,7 @@ class IFQL(Algorithm):
         return self.step(state, batch, self.draw(batch, key))
 
     def act(self, policy: Policy, observation: Array, key: Array, best_of: int | None = None) -> Array:
-        noise = jax.random.normal(key, (self.check_best_of(best_of), policy.flow.action_size))
+        noise = jax.random.normal(key, (self.check_act(observation, best_of), policy.flow.action_size))
         actions = flow_action(policy.flow, observation, noise, self.flow_steps)  # [best_of, action]
         return best_action(policy.critic, observation, actions, how="min")
 

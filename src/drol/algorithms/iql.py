@@ -53,7 +53,7 @@ class IQL(Algorithm):
     largest_weight: float = hyperparameter(100.0, "cap of the advantage weights", minimum=0)
     discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
     target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0, maximum=1)
-    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0, maximum=1)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=1e-12, maximum=1)
     batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
@@ -80,7 +80,7 @@ class IQL(Algorithm):
         return self.step(state, batch)
 
     def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int | None = None) -> Array:  # noqa: ARG002
-        self.check_best_of(best_of)
+        self.check_act(observation, best_of)
         return clip(policy(observation))
 
     def sampler(self, policy: GaussianActor) -> Sampler:

@@ -79,7 +79,7 @@ class ReBRAC(Algorithm):
     )
     discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
     target_rate: float = hyperparameter(0.005, "tau, how fast the targets follow", minimum=0, maximum=1)
-    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for actor and critic", minimum=0, maximum=1)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for actor and critic", minimum=1e-12, maximum=1)
     batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
@@ -103,7 +103,7 @@ class ReBRAC(Algorithm):
         return self.step(state, batch, self.draw(batch, key))
 
     def act(self, policy: GaussianActor, observation: Array, key: Array, best_of: int | None = None) -> Array:  # noqa: ARG002
-        self.check_best_of(best_of)
+        self.check_act(observation, best_of)
         return jnp.tanh(policy(observation))
 
     def sampler(self, policy: GaussianActor) -> Sampler:

@@ -94,7 +94,7 @@ class SORL(Algorithm):
         True, "one Adam and one norm for all networks, and a gradient through the target, as the released code has it"
     )
     target_rate: float = hyperparameter(0.005, "tau, how fast both targets follow", minimum=0, maximum=1)
-    learning_rate: float = hyperparameter(1e-4, "step size of Adam, for actor and critic", minimum=0, maximum=1)
+    learning_rate: float = hyperparameter(1e-4, "step size of Adam, for actor and critic", minimum=1e-12, maximum=1)
     batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
@@ -118,7 +118,7 @@ class SORL(Algorithm):
         return self.step(state, batch, self.draw(batch, key))
 
     def act(self, policy: Networks, observation: Array, key: Array, best_of: int | None = None) -> Array:
-        noise = jax.random.normal(key, (self.check_best_of(best_of), policy.actor.action_size))
+        noise = jax.random.normal(key, (self.check_act(observation, best_of), policy.actor.action_size))
         actions = shortcut_action(policy.actor, observation, noise, self.act_steps)  # [best_of, action]
         return best_action(policy.critic, observation, actions, float(self.act_steps), how=self.q_aggregation)
 

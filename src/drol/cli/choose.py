@@ -25,7 +25,7 @@ With --trials, they only order the first round: real trials decide."""
 
 def run(arguments: list[str]) -> int:
     parser = Parser("choose", "Rank checkpoints, seeds and runs of a task; say how far that may be trusted.", EPILOG)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders of one task")
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="runs of one task, or folders with runs")
     parser.add_argument("--last", type=whole_number, metavar="N", help="only the last N saved steps of each run")
     parser.add_argument("--show", type=whole_number, default=10, metavar="N", help="lines to print (default: 10)")
     trials = parser.add_argument_group("with real trials")

@@ -8,7 +8,7 @@ from drol.algorithms import known_algorithms
 from drol.cli.flags import Parser, add_fields, given, number, whole_number
 from drol.cli.jax_cache import keep_compiled_programs
 from drol.cli.main import complain
-from drol.errors import DAMAGE_SET_ASIDE, InputError
+from drol.errors import DAMAGE_SET_ASIDE, InputError, counted
 from drol.evaluation.episodes import EnvironmentFailed
 from drol.evaluation.evaluate_run import evaluate, evaluate_offline
 from drol.evaluation.offline import DISCOUNT, UPDATES
@@ -111,13 +111,13 @@ def run(arguments: list[str]) -> int:
 def play(parsed: argparse.Namespace, opened: Run) -> None:
     options = {name: getattr(parsed, name) for name in ("best_of", "step", *IN_THE_ENVIRONMENT)}
     options = {name: value for name, value in options.items() if value is not None}
-    with Progress("evaluating", "seeds") as progress:
+    with Progress("evaluating", "episodes") as progress:
         rows = evaluate(opened, **options, **given(parsed, acting_fields()), report=progress.show)
     for row in rows:
-        broken = f", {len(row.failures)} episodes failed in the environment" if row.failures else ""
+        broken = f", {counted(len(row.failures), 'episode')} failed in the environment" if row.failures else ""
         acting = "".join(f", {name} {value}" for name, value in row.acting.items())
         which = f"seed {row.seed}, step {row.step:,}, best of {row.best_of}{acting}"
-        print(f"{which}: {row.score:.1f} over {len(row.episodes)} episodes{broken}")
+        print(f"{which}: {opened.task.score_name} {row.score:.1f} over {counted(len(row.episodes), 'episode')}{broken}")
     if parsed.videos:
         print(f"videos: {opened.directory.videos}")
 
@@ -143,5 +143,6 @@ def judge_by_data(parsed: argparse.Namespace, opened: Run) -> None:
     updates = UPDATES if parsed.updates is None else parsed.updates
     discount = DISCOUNT if parsed.discount is None else parsed.discount
     options = (parsed.step, bool(parsed.every_step), parsed.best_of, updates, discount)
-    evaluate_offline(opened, *options, on_row=show)
+    with Progress("evaluating on data", "policies") as progress:
+        evaluate_offline(opened, *options, on_row=show, report=progress.show)
     print(f"written to {opened.directory.offline_file}")

@@ -5,6 +5,7 @@ from pathlib import Path
 from drol.cli.flags import Parser, whole_number
 from drol.cli.jax_cache import keep_compiled_programs
 from drol.errors import DAMAGE_SET_ASIDE
+from drol.progress import Progress
 from drol.reports.report import PAGE, report
 from drol.reports.selected_runs import open_runs
 from drol.runs.run import open_run
@@ -32,6 +33,7 @@ def run(arguments: list[str]) -> int:
     parsed = parser.parse(arguments)
     opened, beside = open_runs(parsed.runs), open_run(parsed.beside) if parsed.beside else None
     keep_compiled_programs()
-    page = report(opened, beside, parsed.out, parsed.videos)
+    with Progress("report", "parts") as progress:
+        page = report(opened, beside, parsed.out, parsed.videos, progress.show)
     print(f"report: {page}")
     return DAMAGE_SET_ASIDE if opened[0].damaged else 0

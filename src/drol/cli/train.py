@@ -12,7 +12,7 @@ from drol.algorithms import algorithm_name, find_algorithm, known_algorithms
 from drol.cli.flags import Parser, add_fields, given, whole_number
 from drol.cli.jax_cache import keep_compiled_programs
 from drol.cli.main import complain
-from drol.errors import DAMAGE_SET_ASIDE, DIVERGED
+from drol.errors import DAMAGE_SET_ASIDE, DIVERGED, InputError
 from drol.evaluation.episodes import EnvironmentFailed
 from drol.planning.command import train_command
 from drol.presets.scales import SHRUNK
@@ -120,8 +120,18 @@ def parse(arguments: list[str]) -> tuple[RunConfig, argparse.Namespace]:
         helpless = [word for word in arguments if word not in ("-h", "--help")]
         name = default_algorithm(make_parser(METHOD).parse_known_args(helpless)[0].task)
     parsed = make_parser(name).parse(arguments, flags_of_others(name))
+    if is_number(parsed.task):
+        raise InputError(f"{parsed.task} is not a task; most flags take one value, and `drol sweep` tries several")
     parsed.preset = parsed.preset or default_preset(parsed.task)
     return starting_settings(parsed.task, name, parsed.preset, **changes_of(parsed, name)), parsed
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def changes_of(parsed: argparse.Namespace, algorithm: str) -> dict[str, Any]:

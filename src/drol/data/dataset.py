@@ -15,7 +15,7 @@ from drol.data.import_options import ReadingOptions
 from drol.data.moments import observation_moments
 from drol.data.standardisation import Standardisation
 from drol.data.trajectory_rows import ROW_ARRAYS, Fingerprint, check_rows, finish_rows
-from drol.errors import InputError
+from drol.errors import InputError, naming_arguments
 from drol.transition import Spec, Transition
 
 
@@ -191,7 +191,10 @@ class Dataset(eqx.Module):
                     arrays[name] = np.asarray(values)
             except ValueError as error:
                 raise InputError(f"{name} has steps of different shapes ({error}); all must be alike") from error
-        rows: dict[str, Any] = assemble(arrays, ReadingOptions(ends=ends))[0]
+        if terminal is None and timeout is None and episode is None:
+            raise InputError("nothing says where episodes end; pass terminal, timeout or episode")
+        with naming_arguments():
+            rows: dict[str, Any] = assemble(arrays, ReadingOptions(ends=ends))[0]
         return cls.from_rows(**rows, overwrite=True)
 
     @property

@@ -101,8 +101,18 @@ class Evaluator:
         """Make `run`, possibly in another thread, raise `Cancelled`."""
         self.cancelled = True
 
-    def run(self, policy: Policy, episodes: int, first_seed: int = 0, best_of: int | None = None) -> list[Episode]:
-        """Play episodes with the seeds `first_seed`, `first_seed + 1`, ...; errors and timeouts are failed episodes."""
+    def run(
+        self,
+        policy: Policy,
+        episodes: int,
+        first_seed: int = 0,
+        best_of: int | None = None,
+        on_episode: Callable[[int], None] | None = None,
+    ) -> list[Episode]:
+        """Play episodes with the seeds `first_seed`, `first_seed + 1`, ...; errors and timeouts are failed episodes.
+
+        `on_episode` is called with the number of finished episodes after each of them.
+        """
         finished: dict[int, Episode] = {}
         waiting = iter(range(episodes))
         running: dict[int, Running] = {}
@@ -117,6 +127,8 @@ class Evaluator:
                 episode = self.absorb(running[number], answer)
                 if episode is not None:
                     finished[running.pop(number).index] = episode
+                    if on_episode:
+                        on_episode(len(finished))
                     self.begin(number, running, waiting, first_seed)
             self.send_actions(policy, [number for number in answers if number in running], running, best_of)
         return [finished[index] for index in range(episodes)]

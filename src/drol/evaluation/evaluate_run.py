@@ -45,7 +45,7 @@ def evaluate(
         step: The step whose policies are evaluated; the newest if None.
         first_seed: Seed of the first episode; the other episodes have the following seeds.
         processes: Concurrent environments; chosen for the machine if None.
-        report: Called as `report(done, total, what)` before each seed.
+        report: Called as `report(done, total, what)` after each episode, in episodes of all seeds.
         videos: The number of episodes of each seed to record as animations in the folder `videos` of the run.
         replace: Whether to replace an earlier evaluation even if it has more episodes.
         acting: Values that replace the run's hyperparameters. Only hyperparameters that affect acting are allowed:
@@ -77,18 +77,25 @@ def evaluate(
         refuse_fewer(run, step, count, acting, episodes)
     task = run.task
     if task.make_environment is None:
-        raise InputError(f"the task {task.name} has no environment to evaluate in; --offline judges by the data")
+        raise InputError(
+            f"the task {task.name} has no environment to evaluate in; `drol evaluate RUN --offline`, or "
+            "drol.evaluate_offline, evaluates on the data"
+        )
     rows: Rows[EvaluationRow] = Rows()
     with (
         Recorder(task) if videos else contextlib.nullcontext() as recorder,
         Evaluator(task.make_environment, processes, modules=task.environment_modules) as evaluator,
     ):
         for number, seed in enumerate(run.config.seeds):
-            if report:
-                report(number, len(run.config.seeds), f"seed {seed}")
+
+            def on_episode(finished: int, number: int = number, seed: int = seed) -> None:
+                if report:
+                    report(number * episodes + finished, len(run.config.seeds) * episodes, f"seed {seed}")
+
+            on_episode(0)
             start = time.monotonic()
             policy = dataclasses.replace(run.policy(step, seed), algorithm=algorithm)
-            played = tuple(evaluator.run(policy, episodes, first_seed, count))
+            played = tuple(evaluator.run(policy, episodes, first_seed, count, on_episode))
             seconds = round(time.monotonic() - start, 2)
             row = EvaluationRow(step, seed, task.score(played), played, best_of=count, seconds=seconds, acting=acting)
             if len(row.failures) == len(played):
@@ -109,6 +116,7 @@ def evaluate_offline(
     updates: int = UPDATES,
     discount: float = DISCOUNT,
     on_row: Callable[[OfflineRow], None] | None = None,
+    report: Report | None = None,
 ) -> Rows[OfflineRow]:
     """Evaluate saved policies of every seed of a run on data only, and record the metrics in its folder.
 
@@ -122,6 +130,7 @@ def evaluate_offline(
         discount: Discount of the values. The default does not depend on the run's discount, so that the values of
             different runs are comparable.
         on_row: Called with each row after it was recorded.
+        report: Called as `report(done, total, what)` before each part of the work, in policies.
 
     Returns:
         A row for each step and seed; docs/offline-evaluation.md explains the metrics.
@@ -132,10 +141,20 @@ def evaluate_offline(
     if step is not None and every_step:
         raise InputError(f"step {step} and every_step exclude each other; give one of them")
     newest = run.saved_step(step)
-    evaluator = OfflineEvaluator(run.task, discount, updates)
+    steps = run.steps if every_step else (newest,)
     rows: Rows[OfflineRow] = Rows()
-    for each in run.steps if every_step else (newest,):
+
+    def tell(what: str) -> None:
+        if report:
+            report(len(rows), len(steps) * len(run.config.seeds), what)
+
+    tell("loading the data")
+    task = run.task
+    tell("preparing: nearest neighbours of held-out states, and a regression on the returns")
+    evaluator = OfflineEvaluator(task, discount, updates)
+    for each in steps:
         for seed in run.config.seeds:
+            tell(f"step {each:,}, seed {seed}: {updates:,} updates of fitted-Q evaluation")
             start = time.monotonic()
             figures = evaluator.evaluate(run.policy(each, seed), count)
             seconds = round(time.monotonic() - start, 2)
@@ -143,6 +162,7 @@ def evaluate_offline(
             run.damaged |= run.directory.log_offline_evaluation(rows[-1]) > 0
             if on_row:
                 on_row(rows[-1])
+    tell("done")
     return rows
 
 

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from drol.errors import counted
 from drol.jobs.job import Executor, Finished, Job, KeepGoing, Timing, append_timing
 from drol.planning.planned_run import CANDIDATES, PlannedRun, RunStatus
 from drol.progress import Report
@@ -83,18 +84,27 @@ def execute_runs(
             total += more.steps - todo[-1][1].step
         if report:
             words = "" if finished.code == 0 else f" failed with exit code {finished.code}, see {finished.log}"
-            report(done, total, f"{finished.name}{words}")
+            report(done, total, f"{finished.name}{words}{failures()}")
+
+    def under_way_words(updates: int) -> str:
+        at_end = all(logged_step(run, root) >= run.steps for run, _ in under_way.values())
+        state = ", evaluating" if at_end else "" if updates else ", starting"
+        return f"{counted(len(under_way), 'run')} under way{state}{failures()}"
+
+    def failures() -> str:
+        failed = sum(each.code != 0 for each in ended)
+        return f", {failed} failed" if failed else ""
 
     def look() -> bool:
         nonlocal last_shown
         if report and time.monotonic() - last_shown > SHOW_SECONDS:
             more = sum(max(0, logged_step(run, root) - before.step) for run, before in under_way.values())
-            report(done + more, total, f"{len(under_way)} runs under way")
+            report(done + more, total, under_way_words(more))
             last_shown = time.monotonic()
         return keep_going()
 
     if report:
-        report(done, total, f"{len(todo)} runs to do")
+        report(done, total, f"{counted(len(todo), 'run')} to do")
     executor.execute(Jobs(next_job), note, look)
     return ended
 

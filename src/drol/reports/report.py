@@ -5,6 +5,7 @@ from pathlib import Path
 
 from drol.bounds import check_at_least
 from drol.errors import InputError
+from drol.progress import Report
 from drol.reports.selected_runs import Opened, open_runs
 from drol.runs.run import Run, open_run
 
@@ -16,6 +17,7 @@ def report(
     beside: Run | Path | str | None = None,
     out: Path | str | None = None,
     videos: int = 0,
+    on_progress: Report | None = None,
 ) -> Path:
     """Write a page of one run or of several, with what is there; the page and the logger `drol` say what is missing.
 
@@ -26,6 +28,7 @@ def report(
         beside: Another run whose metrics are drawn dashed beside those of one run, such as one that only clones.
         out: The page; `report.html` in the folder of one run, or in the current folder for several, if None.
         videos: Episodes to record for the first run of each group, and to show as films.
+        on_progress: Called as `on_progress(done, total, what)` before each part of the page.
 
     Returns:
         The page; it needs no other file and no network.
@@ -45,7 +48,7 @@ def report(
         from drol.reports.run_pages import write_report
     except ModuleNotFoundError as error:
         raise InputError(f"reports need {error.name}; install it with: pip install 'drol[report]'") from error
-    write_report(opened, page, beside, videos, opened.skipped)
+    write_report(opened, page, beside, videos, opened.skipped, on_progress)
     return page
 
 

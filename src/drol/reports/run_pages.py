@@ -9,6 +9,7 @@ from typing import Any
 
 from drol.errors import InputError
 from drol.planning.command import train_command
+from drol.progress import Report
 from drol.reports.chart_places import SCRIPTS, Page
 from drol.reports.comparison_page import comparison_sections, headline_of, title_of
 from drol.reports.drawn_actions import actions_players
@@ -24,6 +25,7 @@ from drol.results.collect import results_of
 from drol.results.compare import Comparison, compare_results
 from drol.results.result import Results
 from drol.runs.config import differences
+from drol.runs.config_file import CONFIG
 from drol.runs.records import MetricsRow
 from drol.runs.run import Run
 from drol.storage import write_whole
@@ -56,6 +58,7 @@ ONLINE_CAPTION = "Episodes that the policies played while they went on learning 
 SETTINGS_CAPTION = "A line for each run, with the settings in which the runs differ."
 COMMANDS_CAPTION = "What makes each run again, from the preset that is nearest to its settings."
 MISSING_CAPTION = "What this page could not show, because it is not there or is damaged."
+PARTS = ("loading the data", "comparing scores", "episodes and actions", "metrics and figures", "written")
 COMMANDS, OPEN = 50, 3  # commands that are shown at most, and without a click
 LEADS = 3  # tasks whose best group is named at the beginning
 
@@ -64,7 +67,12 @@ logger = logging.getLogger(__name__)
 
 
 def write_report(
-    runs: Sequence[Run], path: Path, beside: Run | None = None, videos: int = 0, skipped: Sequence[str] = ()
+    runs: Sequence[Run],
+    path: Path,
+    beside: Run | None = None,
+    videos: int = 0,
+    skipped: Sequence[str] = (),
+    report: Report | None = None,
 ) -> None:
     """Write the page of some runs; log what is missing or damaged. Damage is noted in `damaged` of the first run.
 
@@ -74,13 +82,21 @@ def write_report(
         beside: Another run whose metrics are drawn dashed.
         videos: Episodes to record for the first run of each group.
         skipped: What is said of runs that could not be opened.
+        report: Called as `report(done, total, what)` before each part of the page.
     """
+
+    def tell(number: int) -> None:
+        if report:
+            report(number, len(PARTS) - 1, PARTS[number])
+
+    tell(0)
     found, shown, page = Found(damage=list(skipped)), label_runs(runs), Page()
     for run in runs:
         found.damage.extend(run.directory.bad_lines())
     drawn = first_of_each_group(shown, found)
     for each in drawn:
         found.task_of(each.run)
+    tell(1)
     comparison = compared(runs, found)
     labels = list(dict.fromkeys(each.label for each in shown))
     labels += [label for label in (comparison.labels if comparison else []) if label not in labels]
@@ -88,7 +104,9 @@ def write_report(
     if videos:
         record_videos(drawn, videos, found)
     sections = score_sections(comparison, labels, seeds, runs, page)
+    tell(2)
     sections += drawn_sections(drawn, labels, found, page)
+    tell(3)
     sections += metric_sections(shown, labels, seeds, beside, page)
     sections += offline_section(shown, found)
     sections += [settings_section(runs), command_section(runs)]
@@ -112,9 +130,20 @@ def write_report(
     foot = f"<p>Made by <code>drol report {made}</code>.</p>"
     data = {"groups": legend_of(labels, seeds), "charts": page.charts, "players": page.players}
     scripts = [asset(*each) for each in SCRIPTS]
+    if is_page_of_others(path, foot):
+        logger.warning(f"{path} was the page of other runs and is replaced; --out FILE writes to another file")
     write_whole(path, page_html(title[:300], lead, [each for each in sections if each], foot, scripts, data))
+    tell(4)
     for words in found.warnings:
         logger.warning(words)
+
+
+def is_page_of_others(path: Path, foot: str) -> bool:
+    """Return whether a file is a page of other runs; the page in the folder of a run is always its own."""
+    if (path.parent / CONFIG).is_file() or not path.is_file():
+        return False
+    text = path.read_text(errors="replace")
+    return "Made by <code>drol report" in text and foot not in text
 
 
 def unscored_words(runs: Sequence[Run], found: Found) -> str:

@@ -14,7 +14,9 @@ from drol.errors import InputError
 from drol.evaluation.evaluate_run import evaluate_offline
 from drol.evaluation.offline import DISCOUNT, UPDATES
 from drol.evaluation.support import leaves_support, support_warning
+from drol.results.collect import find_runs
 from drol.results.statistical_tests import Interval, newcombe_interval, wilson_interval
+from drol.runs.config_file import CONFIG
 from drol.runs.records import EvaluationRow, OfflineRow
 from drol.runs.run import Run, open_run
 
@@ -85,6 +87,8 @@ class Choice:
                 "the first has the highest offline value of the policies inside the support of the data; only trials "
                 "can say whether it is better (`drol choose --trials`)"
             )
+        if len(self.candidates) == 1:
+            return "only one policy was found"
         if len(self.tied) == 1:
             return "the first is better than each of the others by this evidence"
         newest = max(self.tied, key=lambda each: (each.step, each.value))
@@ -111,7 +115,7 @@ def choose(
     """Rank the saved policies of runs by what is known of them.
 
     Args:
-        runs: Runs, or their folders, of one task.
+        runs: Runs of one task, their folders, or folders with runs below them.
         last: Take only the last so many saved steps of each run; all if None.
         on_evaluation: Called with a line before a policy is evaluated by data, which takes about a minute.
 
@@ -140,12 +144,19 @@ def choose(
 
 
 def open_runs_of_one_task(runs: Iterable[Run | Path | str]) -> list[Run]:
-    """Open runs; raise an error if they are of several tasks."""
-    opened = [run if isinstance(run, Run) else open_run(run) for run in runs]
+    """Open runs, and those below folders that are not runs; raise an error if they are of several tasks."""
+    found = [each for run in runs for each in ([run] if isinstance(run, Run) else open_below(Path(run)))]
+    opened = list({run.path.absolute(): run for run in found}.values())
     tasks = {run.config.task for run in opened}
     if len(tasks) != 1:
         raise InputError(f"the runs are of {len(tasks)} tasks ({', '.join(sorted(tasks))}); give runs of one")
     return opened
+
+
+def open_below(path: Path) -> list[Run]:
+    """Open the run in a folder, or all runs below it."""
+    is_run = (path / CONFIG).is_file() or not path.is_dir()
+    return [open_run(folder) for folder in ([path] if is_run else find_runs(path))]
 
 
 def rank(found: Iterable[Candidate], evidence: str) -> Choice:

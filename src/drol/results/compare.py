@@ -10,7 +10,7 @@ import numpy as np
 from drol.errors import InputError, unknown_name
 from drol.results import statistical_tests
 from drol.results.collect import read_all
-from drol.results.difference import Difference, differences_of
+from drol.results.difference import Differences, differences_of
 from drol.results.groups import AT, Group, make_groups
 from drol.results.merge import check_no_contradiction, differences_in_circumstances, distinct, more
 from drol.results.result import EVALUATIONS, Result, Results
@@ -51,7 +51,7 @@ class Comparison:
     Attributes:
         groups: A group for each task and label.
         baseline: The label that the others are compared with.
-        differences: A difference for each other group on a task that the baseline has.
+        differences: A difference for each other group on a task that the baseline has; as text, a table.
         overall: What each label amounts to on all tasks; empty where the scores of tasks are of different kinds.
         margin: The difference that does not matter, in units of the score.
         at: Which evaluations count: "last", "best" or "last3".
@@ -62,7 +62,7 @@ class Comparison:
 
     groups: list[Group]
     baseline: str
-    differences: list[Difference]
+    differences: Differences
     overall: list[Overall]
     margin: float
     at: str

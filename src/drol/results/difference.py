@@ -47,9 +47,26 @@ class Difference:
     words: str
 
 
-def differences_of(
-    pairs: Sequence[tuple[Group, Group]], margin: float, difference: float | None = None
-) -> list[Difference]:
+class Differences(list[Difference]):
+    """Differences that print as a table."""
+
+    def __repr__(self) -> str:
+        cells = [
+            (each.group.label, each.group.task, f"{each.value:+.1f}", interval_text(each.interval), each.words)
+            for each in self
+        ]
+        baselines = ", ".join(dict.fromkeys(each.baseline.label for each in self))
+        rows = [("group", "task", f"less {baselines}", "95% interval", "verdict"), *cells]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        return "\n".join(lines)
+
+
+def interval_text(interval: Interval | None) -> str:
+    return "-" if interval is None else f"{interval.low:+.1f} to {interval.high:+.1f}"
+
+
+def differences_of(pairs: Sequence[tuple[Group, Group]], margin: float, difference: float | None = None) -> Differences:
     """Return the difference of each pair of groups; together they are one table, for which p values are corrected.
 
     Args:
@@ -61,7 +78,8 @@ def differences_of(
         statistical_tests.p_value(functools.partial(difference_interval, *pair)) if has_enough_seeds(*pair) else None
         for pair in pairs
     ]
-    return [difference_of(*pair, p, margin, difference) for pair, p in zip(pairs, corrected(p_values), strict=True)]
+    found = zip(pairs, corrected(p_values), strict=True)
+    return Differences(difference_of(*pair, p, margin, difference) for pair, p in found)
 
 
 def difference_of(

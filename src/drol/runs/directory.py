@@ -69,16 +69,16 @@ class RunDirectory:
             foreign = [each for each in self.path.iterdir() if each.name != LOCK and each.suffix != ".partial"]
             if foreign:
                 raise InputError(
-                    f"the folder {self.path} has files but no {CONFIG}, so it is not a run; choose another --out"
+                    f"the folder {self.path} has files but no {CONFIG}, so it is not a run; choose another folder"
                 )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / LOCK).touch()
         except OSError as error:
             raise InputError(
-                f"cannot write to the run folder {self.path} ({error.strerror}); choose another --out"
+                f"cannot write to the run folder {self.path} ({error.strerror}); choose another folder"
             ) from error
-        busy = f"another process is writing to the run folder {self.path}; wait or choose another --out"
+        busy = f"another process is writing to the run folder {self.path}; wait or choose another folder"
         with exclusive(self.path / LOCK, busy):
             yield
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from drol.errors import InputError
+from drol.errors import InputError, counted
 from drol.jobs import make_executor
 from drol.jobs.job import Executor, Finished, read_timings
 from drol.planning.execute_runs import execute_runs
@@ -18,10 +18,12 @@ from drol.sweeps.failures import clear_failures, note_failure
 from drol.sweeps.objective import check_metric
 from drol.sweeps.sweep import RUNGS, Sweep
 from drol.sweeps.sweep_runs import SweptRun, promoted_runs, runs_of_choice, swept_runs
+from drol.tasks.catalogue import absent_tasks
 from drol.tracking import check_tracker
 from drol.training.train import check_same_run
 
 LOCK, STOP = "lock", "stop"  # in the folder of a sweep
+SHOWN_TASKS = 4  # that an error names
 WAIT_SECONDS = 2.0  # between two checks of runs that another process trains
 
 
@@ -53,6 +55,7 @@ def run_sweep(
     runs = swept_runs(sweep)
     for each in runs:
         check_folder(each, sweep.root)
+    check_data(runs)
     with holding(sweep):
         (sweep.folder / STOP).unlink(missing_ok=True)
         if again:
@@ -61,6 +64,21 @@ def run_sweep(
         while do_what_is_due(sweep, executor, report, imports, track):
             pass
     return swept_runs(sweep)
+
+
+def check_data(runs: Iterable[SweptRun]) -> None:
+    """Raise one `InputError` for all tasks whose data is missing, before any run starts."""
+    waiting = [each.run for each in runs if not each.ended and not each.dropped]
+    tasks = list(dict.fromkeys(run.task for run in waiting if run.settings.dataset is None))
+    absent = absent_tasks(tasks)
+    if absent:
+        more = f" and {len(absent) - SHOWN_TASKS} more" if len(absent) > SHOWN_TASKS else ""
+        count = sum(run.task in absent for run in waiting)
+        raise InputError(
+            f"{count} of {counted(len(waiting), 'run')} cannot start, because the data of "
+            f"{counted(len(absent), 'task')} is not here: {', '.join(absent[:SHOWN_TASKS])}{more}; get it with "
+            "`drol data download` or `drol data collect`, or change the sweep's tasks"
+        )
 
 
 def check_folder(each: SweptRun, root: Path) -> None:

@@ -4,11 +4,12 @@ import functools
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from drol.errors import counted
 from drol.jobs.job import Timing, read_timings
 from drol.planning.execute_runs import logged_step
 from drol.progress import duration
@@ -21,7 +22,7 @@ from drol.runs.directory import EVALUATIONS, RunDirectory
 from drol.sweeps.asha import Choice
 from drol.sweeps.execute import is_running
 from drol.sweeps.objective import metric_curve, pooled_counts, success_counts
-from drol.sweeps.sweep import Sweep
+from drol.sweeps.sweep import RUNGS, Sweep
 from drol.sweeps.sweep_runs import SweptRun, swept_runs
 
 SHOWN = 10  # lines per list in the terminal; the page and the results file are complete
@@ -132,6 +133,25 @@ def time_left(root: Path, each: SweptRun, step: int, timings: Iterable[Timing]) 
         return (each.run.steps - step) * statistics.median(timing.seconds / timing.updates for timing in own)
     seconds = RunDirectory(root / each.run.name).seconds_per_update()
     return None if seconds is None else (each.run.steps - step) * seconds
+
+
+def forecast(status: SweepStatus) -> str:
+    """Return one line for the start of a sweep: its runs, the updates to do, and how long they may take."""
+    sweep = status.sweep
+    todo = [each for each in status.runs if not each.ended and not each.dropped]
+    whole = [(each, len(each.run.seeds) * max(0, each.whole.steps - each.status.step)) for each in todo]
+    updates = sum(count for _, count in whole)
+    most = "at most " if sweep.search.kind in RUNGS or sweep.budget.updates or sweep.budget.core_hours else ""
+    timings = read_timings(sweep.root)
+    seconds = [time_left(sweep.root, replace(each, run=each.whole), each.status.step, timings) for each, _ in whole]
+    known = [each for each in seconds if each is not None]
+    if not todo:
+        time = "nothing is left to do"
+    elif len(known) < len(todo):
+        time = "the time is known once a run of each task and method has ended"
+    else:
+        time = f"about {duration(sum(known))} if they run one after another"
+    return f"{sweep.name}: {counted(len(status.runs), 'run')}, {len(todo)} to do; {most}{updates:,} updates; {time}"
 
 
 def sweep_results(sweep: Sweep) -> Results:

@@ -40,6 +40,12 @@ def find_dataset_entry(name: str) -> tuple[TaskSource, DatasetEntry]:
     raise unknown_name("dataset", name, [entry.name for _, entry in rows], "`drol data list` names all datasets")
 
 
+def absent_tasks(names: Iterable[str]) -> list[str]:
+    """Return those of the tasks whose data should be in a file that is not on this machine."""
+    files = {task: entry.path for _, entry in all_datasets() for task in entry.tasks}
+    return [name for name in names if (path := files.get(name)) is not None and not path.is_file()]
+
+
 def find_collector(name: str) -> TaskSource:
     """Return the source that can collect a dataset."""
     collectable = {each: source for source in reversed(known_sources().values()) for each in source.collectable()}

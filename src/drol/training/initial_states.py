@@ -49,7 +49,7 @@ def states_of_another_run(
     seeds = other.config.seeds
     missing = [seed for seed in config.seeds if seed not in seeds]
     if missing and len(seeds) > 1:
-        raise InputError(f"{path} has seeds {' '.join(map(str, seeds))} and not {missing[0]}; choose --seeds of these")
+        raise InputError(f"{path} has seeds {' '.join(map(str, seeds))} and not {missing[0]}; choose seeds of these")
     shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((len(seeds), *leaf.shape[1:]), leaf.dtype), like)
     rows = jnp.asarray([seeds.index(seed) if seed in seeds else 0 for seed in config.seeds])
     skipped = []
@@ -72,8 +72,8 @@ def check_same_inputs(path: Path, policy: Policy, standardisation: Standardisati
         raise InputError(f"observations of {path} have shape {list(theirs)}; those of {task.name} have {list(ours)}")
     if not jax.tree.all(jax.tree.map(np.array_equal, policy.standardisation, standardisation)):
         raise InputError(
-            f"the observations of {path} are standardised otherwise; use its --standardise-observations, "
-            "--observation-scale and data, or train it without standardising"
+            f"the observations of {path} are standardised otherwise; use its standardise_observations, "
+            "observation_scale and data, or train it without standardising"
         )
     for what in ("observation", "action"):
         theirs, ours = (getattr(each, f"{what}_dimensions") for each in (policy, task))

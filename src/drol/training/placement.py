@@ -18,7 +18,7 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from drol.errors import InputError
+from drol.errors import InputError, counted
 
 AXIS = "devices"
 
@@ -86,7 +86,7 @@ def place(seeds: int, batch_size: int, devices: int | None = None) -> Placement:
     available = jax.devices()
     count = len(available) if devices is None else devices
     if not 1 <= count <= len(available):
-        raise InputError(f"--devices is {count}; it must be from 1 to {len(available)}, which is what there is")
+        raise InputError(f"devices is {count}; this machine has {counted(len(available), 'device')}")
     if count == 1:
         return Placement(spread="threads") if seeds > 1 and available[0].platform == "cpu" else ONE_DEVICE
     mesh = Mesh(np.asarray(available[:count]), (AXIS,))
@@ -96,6 +96,6 @@ def place(seeds: int, batch_size: int, devices: int | None = None) -> Placement:
         return Placement(mesh, "batch")
     usable = math.gcd(count, batch_size)
     raise InputError(
-        f"{count} devices divide neither {seeds} seeds nor a batch of {batch_size}; give --devices {usable}, "
-        f"or a --batch-size that {count} divides"
+        f"{count} devices divide neither {seeds} seeds nor a batch of {batch_size}; give devices {usable}, "
+        f"or a batch_size that {count} divides"
     )

@@ -18,7 +18,7 @@ def refuse_without_checkpoint(directory: RunDirectory) -> None:
     if newest > 0:
         raise InputError(
             f"the run in {directory.path} has rows or policies up to step {newest:,} and no checkpoint to go on from; "
-            "all is kept as it is: to start anew choose another --out or move this folder away"
+            "all is kept as it is: to start anew choose another folder or move this folder away"
         )
 
 

@@ -49,7 +49,7 @@ def train(
         >>> config = drol.settings(preset="laptop", seeds=(0, 1, 2))
         >>> run = drol.train(config, "runs/mine")  # doctest: +SKIP
         >>> run.scores  # doctest: +SKIP
-        [100.0, 98.0, 100.0]
+        [100.0, 100.0, 74.0]
     """
     prepared = prepare_run(config, path, task, processes, devices, track)
     return train_prepared(prepared, quiet, background_evaluation)
@@ -88,6 +88,8 @@ def prepare_run(
     track: str | None = None,
 ) -> PreparedRun:
     """Check the arguments of a run, its folder and its memory, and load its task; `train` explains the arguments."""
+    if not isinstance(config, RunConfig):
+        raise InputError(f"config is {config!r}; it must be a drol.RunConfig, such as drol.settings() returns")
     if track is not None:
         check_tracker(track)
     refuse_inside_environment_process()
@@ -117,16 +119,15 @@ def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
         old = defaults | old | {"algorithm": defaults["algorithm"] | old["algorithm"]}
     changed = [each for each in differences(old, new) if each.path[0] not in GROWING or len(each.path) > 1]
     if changed:
-        raise InputError(f"the folder {directory.path} holds another run ({changed[0]}); choose another --out")
+        raise InputError(f"the folder {directory.path} holds another run ({changed[0]}); choose another folder")
     for name in GROWING:
         if new[name] < old.get(name, 0):
-            flag = f"--{name.replace('_', '-')}"
             raise InputError(
                 f"the run in {directory.path} has {old[name]} {name.replace('_', ' ')}; "
-                f"{flag} {new[name]} cannot be fewer"
+                f"{name} is {new[name]}, which cannot be fewer"
             )
     if old.get("online_steps") and new["steps"] > old["steps"]:
         raise InputError(
             f"the run in {directory.path} trains online after {old['steps']} steps; "
-            f"--steps {new['steps']} cannot be more"
+            f"steps is {new['steps']}, which cannot be more"
         )

@@ -89,12 +89,12 @@ class Trainer:
         if not self.config.online_steps:
             return None
         if self.task.make_environment is None:
-            raise InputError(f"--online-steps needs an environment, and {self.task.name} has only data")
+            raise InputError(f"online_steps needs an environment, and {self.task.name} has only data")
         if self.placement.mesh:
-            raise InputError("--online-steps trains on one device; give --devices 1")
+            raise InputError("online_steps trains on one device; give devices 1")
         on_device = self.dataset.on_device
         if on_device is None:
-            raise InputError(f"--online-steps needs data that fits in memory; that of {self.task.name} does not")
+            raise InputError(f"online_steps needs data that fits in memory; that of {self.task.name} does not")
         log = self.directory.log_online_episode
         interaction = Interaction(self.config, self.task, on_device, self.standardisation, log)
         interaction.check_replay_size(self.config.online_steps)

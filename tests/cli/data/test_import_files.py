@@ -20,12 +20,12 @@ def test_a_file_becomes_a_dataset(capsys, tmp_path):
     assert main(["data", "import", "steps.npz", "--out", "mine"]) == 0
     out = capsys.readouterr().out
     assert "60 steps: " in out
-    assert "2 episodes truly end, 2 were cut" in out
+    assert "2 true ends, 2 cuts" in out
     assert "wrote datasets/mine" in out
     assert (tmp_path / "datasets" / "mine" / "dataset.json").is_file()
     assert main(["data", "list", "files"]) == 0
     listed = capsys.readouterr().out
-    assert "files: 1 datasets, 1 tasks, 1 here" in listed
+    assert "files: 1 dataset, 1 task, 1 here" in listed
     assert "files/mine" in listed
 
 
@@ -38,7 +38,7 @@ def test_columns_are_mapped_with_flags(capsys, tmp_path):
         main(["data", "import", "log.csv", "--out", "log", *flags.split(), "--action-low", "-4", "--action-high", "4"])
         == 0
     )
-    assert "0 episodes truly end, 3 were cut" in capsys.readouterr().out
+    assert "0 true ends, 3 cuts" in capsys.readouterr().out
 
 
 MISTAKES = {
@@ -159,3 +159,13 @@ def test_a_transform_is_a_flag(capsys, tmp_path, monkeypatch):
         assert main(["data", "import", "steps.npz", "--out", "other", *flags]) == 2
         assert words in capsys.readouterr().err
     assert not (tmp_path / "datasets" / "other").exists()
+
+
+def test_a_single_episode_is_named_in_the_singular_and_nothing_is_held_out(capsys, tmp_path):
+    steps = flat_steps()
+    end = int(np.flatnonzero(steps["terminals"] | steps["timeouts"])[0]) + 1
+    write_npz("one.npz", {name: array[:end] for name, array in steps.items()})
+    assert main(["data", "import", "one.npz", "--out", "one", "--scale-actions"]) == 0
+    output = capsys.readouterr().out
+    assert ": 1 episode to train on (" in output
+    assert "note: no episode is held out, so there is nothing to validate on" in output

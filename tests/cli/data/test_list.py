@@ -67,7 +67,7 @@ def test_json_is_for_programs(capsys, tmp_path):
 
 
 def test_only_what_is_here(capsys):
-    assert listed(capsys, "--here").splitlines()[0] == "ogbench: 1 datasets, 6 tasks, 1 here"
+    assert listed(capsys, "--here").splitlines()[0] == "ogbench: 1 dataset, 6 tasks, 1 here"
 
 
 def test_listing_imports_neither_jax_nor_the_simulator():
@@ -116,5 +116,5 @@ class Plain(TaskSource):
 def test_a_source_that_says_nothing_of_its_files_is_listed_by_task(capsys):
     tasks.register_task_source(Plain())
     lines = listed(capsys, "mine").splitlines()
-    assert lines[0] == "plain: 1 datasets, 1 tasks, 0 here"
+    assert lines[0] == "plain: 1 dataset, 1 task, 0 here"
     assert lines[2].split() == ["mine", "-", "-", "-", "-", "-", "-"]

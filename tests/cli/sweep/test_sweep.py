@@ -105,3 +105,14 @@ def test_flags_of_a_cluster_reach_its_executor(tmp_path, monkeypatch, capsys):
     assert main(["sweep", "run", "sweep.toml", "--gpus", "0.5"]) == 2
     assert capsys.readouterr().err == "drol: error: gpus is for the executor ray; the executor is local\n"
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_stop_is_no_error_and_says_how_to_continue(sweep, capsys, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt(15)
+
+    monkeypatch.setattr(sweep, "execute", stop)
+    assert main(["sweep", "run", "sweep.toml"]) == 128 + 15
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("drol: example: 8 runs, 8 to do; ")
+    assert lines[-1] == "drol: stopped and saved; run the same command to continue"

@@ -27,9 +27,9 @@ def test_what_looks_wrong_is_noted():
     strange["continues"][:] = 0
     text = noted(strange, Counts(dropped=2, gaps=3, too_short=4), nothing_held_out=True)
     for words in (
-        "2 steps were not finite",
+        "left out because a value was not finite: 2 steps",
         "at 3 steps the next observation is not",
-        "4 episodes of a single step",
+        "a single step without a next observation: 4 episodes",
         "observation dimension 1 never changes",
         "observation dimension 2 is large; train with --standardise-observations",
         "action dimension 0 is often at the limit of the box (dimension 0 in 50%",
@@ -41,7 +41,7 @@ def test_what_looks_wrong_is_noted():
         assert words in text, words
     strange["continues"][:] = 1
     assert "no episode truly ends" in noted(strange)
-    assert "1 transitions are fewer than a batch" in noted(random_rows((1,)))
+    assert "fewer transitions than a batch (1)" in noted(random_rows((1,)))
 
 
 @pytest.mark.parametrize("size", [1e3, 1e30])

@@ -87,9 +87,11 @@ def test_quick_measures_less_unless_more_is_asked_for():
     assert tuple(everything["parts"]) == command.PARTS
     quick = options("--quick")
     assert (quick["methods"], quick["rounds"], quick["episodes"]) == (["drol", "fql"], 2, 8)
-    assert quick["candidates"] == ()
-    more = options("--quick", "--methods", "iql", "--rounds", "4", "--episodes", "20")
+    assert (quick["candidates"], quick["seeds"], quick["parts"]) == ((), 1, ["speed"])
+    flags = ["--methods", "iql", "--rounds", "4", "--episodes", "20", "--seeds", "3", "--parts", "start"]
+    more = options("--quick", *flags)
     assert (more["methods"], more["rounds"], more["episodes"]) == (["iql"], 4, 20)
+    assert (more["seeds"], more["parts"]) == (3, ["start"])
 
 
 def test_without_a_simulator_the_rest_is_measured(capsys, monkeypatch):

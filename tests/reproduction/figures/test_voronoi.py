@@ -92,7 +92,7 @@ def test_two_dimensions_are_shown_as_they_are():
 
 def test_too_few_policies_or_candidates_are_refused(tmp_path):
     saved_run(tmp_path / "few", tiny_config(), (0, 12))
-    with pytest.raises(InputError, match="has 1 saved policies; figure 2 needs three or more"):
+    with pytest.raises(InputError, match="has 1 policies after step 0 and figure 2 needs three; train"):
         find_regimes(drol.open_run(tmp_path / "few", task=tiny_task()))
     algorithm = drol.DROL(num_candidates=2, hidden_sizes=(8,))
     saved_run(tmp_path / "two", tiny_config(algorithm=algorithm), (0, 4, 8, 12))

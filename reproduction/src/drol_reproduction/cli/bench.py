@@ -19,7 +19,8 @@ from drol_reproduction.bench.measure import PARTS, bench
 from drol_reproduction.bench.methods import CANDIDATES
 
 PARTS_HELP = "start: memory and compile time; evaluation: steps; speed: updates and actions (default: all)"
-QUICK = {"methods": ["drol", "fql"], "rounds": 2, "episodes": 8, "candidates": ()}
+QUICK = {"methods": ["drol", "fql"], "rounds": 2, "episodes": 8, "candidates": (), "seeds": 1}
+QUICK_PARTS = ["speed"]  # the others start processes that train or play for minutes
 EPILOG = """examples:
   drol bench                                         every method; half an hour or more on two cores
   drol bench --quick                                 a first look
@@ -58,13 +59,13 @@ def read_arguments(arguments: list[str]) -> tuple[dict[str, Any], Namespace]:
     parser = Parser("bench", "How fast every method is on this machine, and what it needs.", EPILOG)
     names = " ".join(known_algorithms())
     parser.add_argument("--methods", nargs="+", metavar="NAME", help=f"of {names} (default: all)")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help=PARTS_HELP)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, help=PARTS_HELP)
     parser.add_argument("--rounds", type=whole_number, metavar="N", help="how often all is timed (default: 5)")
-    parser.add_argument("--seeds", type=whole_number, default=8, metavar="N", help="seeds at once (default: 8)")
+    parser.add_argument("--seeds", type=whole_number, metavar="N", help="seeds at once (default: 8)")
     parser.add_argument(
         "--preset", choices=("paper", "laptop"), default="paper", help="size of the networks (default: paper)"
     )
-    parser.add_argument("--quick", action="store_true", help="two methods, few rounds and episodes, one value of K")
+    parser.add_argument("--quick", action="store_true", help="a minute: the speed of two methods")
     parser.add_argument(
         "--task",
         metavar="NAME",
@@ -79,14 +80,15 @@ def read_arguments(arguments: list[str]) -> tuple[dict[str, Any], Namespace]:
     parser.add_argument("--against", metavar="PATH", help="module:function that makes another code's update; see below")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to this file")
     parsed = parser.parse(arguments)
+    parsed.parts = parsed.parts or (QUICK_PARTS if parsed.quick else list(PARTS))
     for name in parsed.methods or ():
         find_algorithm(name)
     if parsed.json and not parsed.json.absolute().parent.is_dir():
         raise InputError(f"cannot write {parsed.json}: there is no folder {parsed.json.absolute().parent}")
-    given = {name: getattr(parsed, name) for name in ("methods", "rounds", "episodes")}
+    given = {name: getattr(parsed, name) for name in ("methods", "rounds", "episodes", "seeds")}
     given = {name: value for name, value in given.items() if value is not None}
-    options = {"rounds": 5, "candidates": CANDIDATES} | (QUICK if parsed.quick else {}) | given
-    rest = {name: getattr(parsed, name) for name in ("seeds", "preset", "against")}
+    options = {"rounds": 5, "candidates": CANDIDATES, "seeds": 8} | (QUICK if parsed.quick else {}) | given
+    rest = {name: getattr(parsed, name) for name in ("preset", "against")}
     return options | rest | {"parts": measurable(parsed), "task": parsed.task or DEFAULT_TASK}, parsed
 
 
@@ -128,6 +130,8 @@ def table(results: dict[str, Any]) -> str:
     columns: dict[tuple[str, ...], list[str]] = {("",): ["", "", *results["methods"]]}
     for first, second, path, form, factor in COLUMNS:
         entries = tuple(entry.format(**results) for entry in path)
+        if "seeds" in first and results["seeds"] == 1:  # the column of updates has it
+            continue
         values = [look_up(row, entries) for row in results["methods"].values()]
         if any(value is not None for value in values):  # two cores that are all cores are one column
             cells = ["-" if value is None else format(factor * value, form) for value in values]

@@ -20,7 +20,8 @@ EPILOG = """figures:
 
 examples:
   drol paper figure 1 --out figures
-  drol paper figure 2 --run runs/demo
+  drol train --preset laptop --evaluation-interval 2500 --out runs/cells
+  drol paper figure 2 --run runs/cells
   drol paper figure 3 --scale small --bench results/bench.json
   drol paper figure 4 --results results/paper_small.csv
   drol paper figure curves --results results/paper_small.csv --other-protocols"""
@@ -32,7 +33,7 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where it goes (default: this folder)")
     parser.add_argument("--document", type=Path, metavar="FILE", help="a Markdown file whose marked caption is made")
     add_result_flags(parser)
-    parser.add_argument("--run", type=Path, help="the run of figure 2 (default: the first of drol with K = 16)")
+    parser.add_argument("--run", type=Path, help="figure 2: a run with three policies after step 0")
     parser.add_argument("--bench", type=Path, metavar="FILE", help="what `drol bench --json` wrote, for figure 3")
     parser.add_argument("--mechanism", type=Path, metavar="FILE", help="what `drol paper mechanism` wrote")
     parser.add_argument(

@@ -4,6 +4,7 @@ from itertools import groupby
 
 from drol.cli.flags import Parser
 from drol.planning.command import run_commands
+from drol.progress import Progress
 from drol.results.collect import collect_results
 from drol_reproduction.cli.flags import add_plan_flags, plan_from
 from drol_reproduction.cost import remaining_cost
@@ -31,7 +32,8 @@ def run(arguments: list[str]) -> int:
     print_statuses(plan)
     for note in plan.notes:
         print(f"note: {note}")
-    cost = remaining_cost(plan)
+    with Progress("cost", "runs") as progress:
+        cost = remaining_cost(plan, progress.show)
     print(
         f"to do: {cost.updates:,} updates, about {cost.core_hours:,.1f} core-hours here, "
         f"about {cost.gpu_hours:,.1f} GPU-hours ({cost.how})"

@@ -121,7 +121,10 @@ def find_regimes(run: Run, seed: int | None = None) -> Search:
     seed = run.config.seeds[0] if seed is None else seed
     steps = [step for step in run.steps if step > 0]
     if len(steps) < 3:
-        raise InputError(f"the run in {run.path} has {len(steps)} saved policies; figure 2 needs three or more")
+        raise InputError(
+            f"the run in {run.path} has {len(steps)} policies after step 0 and figure 2 needs three; train with a "
+            "smaller --evaluation-interval"
+        )
     followed = follow(run, SEARCHED)
     if followed.latent.shape[1] < 3:
         raise InputError(f"the run in {run.path} has K = {followed.latent.shape[1]}; figure 2 needs 3 or more")

@@ -107,7 +107,7 @@ class DROLChoice(Algorithm):
     )
     discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
     target_rate: float = hyperparameter(0.005, "tau, how fast the target critic follows", minimum=0, maximum=1)
-    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=0, maximum=1)
+    learning_rate: float = hyperparameter(3e-4, "step size of Adam, for all networks", minimum=1e-12, maximum=1)
     batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
     hidden_sizes: tuple[int, ...] = hyperparameter(
         (512, 512, 512, 512), "widths of the hidden layers of all networks", minimum=1, maximum=65536
@@ -139,7 +139,7 @@ class DROLChoice(Algorithm):
         return self.step(state, batch, self.draw(batch, key))
 
     def act(self, policy: Policy, observation: Array, key: Array, best_of: int | None = None) -> Array:
-        latent = draw_latents(key, (self.check_best_of(best_of), policy.actor.action_size))
+        latent = draw_latents(key, (self.check_act(observation, best_of), policy.actor.action_size))
         if self.one_pass:
             return best_action(policy.critic, observation, clip(self.student(policy).candidates(observation, latent)))
         return self.choose(policy.critic, observation, clip(policy.actor.candidates(observation, latent)))

@@ -8,9 +8,10 @@ from drol.cli.flags import Parser, number, whole_number
 from drol.data.clock import describe_sampling
 from drol.data.dimensions import Naming
 from drol.data.import_options import ENDS, FILL_REWARDS, ReadingOptions
+from drol.data.importing.audit_notes import NOTHING_HELD_OUT
 from drol.data.importing.import_files import Scaling, import_files
 from drol.data.readers.fields import ALIASES
-from drol.errors import plain
+from drol.errors import counted, plain
 from drol.machine import bytes_in_words
 from drol.progress import Progress
 
@@ -143,15 +144,16 @@ def run(arguments: list[str]) -> int:
     held_out = splits["validation"] or {"episodes": 0, "transitions": 0}
     size = sum(stored.nbytes(split) for split in stored.splits)
     print(
-        f"{counts['steps']:,} steps: {splits['train']['episodes']:,} episodes to train on "
-        f"({splits['train']['transitions']:,} transitions), {held_out['episodes']:,} held out "
+        f"{counted(counts['steps'], 'step')}: {counted(splits['train']['episodes'], 'episode')} to train on "
+        f"({counted(splits['train']['transitions'], 'transition')}), {held_out['episodes']:,} held out "
         f"({held_out['transitions']:,})"
     )
-    print(
-        f"{counts['terminals']:,} episodes truly end, {counts['cuts']:,} were cut (a time limit, or the end of a file)"
-    )
+    ends, cuts = counted(counts["terminals"], "true end"), counted(counts["cuts"], "cut")
+    print(f"{ends}, {cuts} (a time limit, or the end of a file)")
     for line in used_and_not(stored.manifest):
         print(plain(line))
+    if not held_out["episodes"]:
+        print(f"note: {NOTHING_HELD_OUT}")
     print(f"wrote {stored.folder} ({bytes_in_words(size)})")
     print(f"next: drol data check {parsed.out}; drol train files/{parsed.out}")
     return 0

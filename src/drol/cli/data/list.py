@@ -4,7 +4,7 @@ import json
 from itertools import groupby
 
 from drol.cli.flags import Parser
-from drol.errors import plain
+from drol.errors import counted, plain
 from drol.machine import bytes_in_words
 from drol.tasks.catalogue import find_datasets
 from drol.tasks.source import DatasetEntry, TaskSource
@@ -47,7 +47,7 @@ def print_datasets(rows: list[tuple[TaskSource, DatasetEntry]]) -> None:
         entries = [entry for _, entry in group]
         tasks = sum(len(entry.tasks) for entry in entries)
         here = sum(entry.present for entry in entries)
-        print(f"{source}: {len(entries)} datasets, {tasks} tasks, {here} here")
+        print(f"{source}: {counted(len(entries), 'dataset')}, {counted(tasks, 'task')}, {here} here")
         head = f"  {'dataset':{width}s}  {'transitions':>11s}  {'observation':>11s}  {'action':>6s}  {'memory':>8s}"
         print(f"{head}  {'here':8s}  how to get it")
         for entry in entries:

@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 
 from drol.cli.flags import Parser, add_executor_flags, executor_from
+from drol.cli.main import signal_of
 from drol.progress import Progress
 from drol.sweeps.execute import run_sweep, was_stopped
-from drol.sweeps.status import sweep_status, text_status
+from drol.sweeps.status import forecast, sweep_status, text_status
 from drol.sweeps.sweep_file import read_sweep
 from drol.tracking import PACKAGES
 
@@ -20,6 +21,8 @@ EPILOG = """examples:
 
 Ctrl-C, or `drol sweep stop` elsewhere, saves what is under way. A run that fails does not stop the others and is left
 alone until `drol sweep retry`; the exit code is then 1."""
+
+STOPPED = "drol: stopped and saved; run the same command to continue"
 
 
 def run(arguments: list[str]) -> int:
@@ -34,12 +37,17 @@ def do(arguments: list[str], parser: Parser, again: bool) -> int:
     parsed: argparse.Namespace = parser.parse(arguments)
     sweep = read_sweep(parsed.file)
     executor, imports = executor_from(parsed)
-    with Progress("sweep", "updates") as progress:
-        run_sweep(sweep, executor, progress.show, imports, again, parsed.track)
+    print(f"drol: {forecast(sweep_status(sweep))}", file=sys.stderr)
+    try:
+        with Progress("sweep", "updates") as progress:
+            run_sweep(sweep, executor, progress.show, imports, again, parsed.track)
+    except KeyboardInterrupt as stop:
+        print(STOPPED, file=sys.stderr)
+        return 128 + signal_of(stop)
     status = sweep_status(sweep)
     print(text_status(status))
     if was_stopped(sweep):
-        print("drol: stopped; the same command goes on", file=sys.stderr)
+        print(STOPPED, file=sys.stderr)
         return 1
     if status.those("waiting") and not status.those("failed"):
         print("drol: note: the budget is spent; what waits needs a larger one", file=sys.stderr)

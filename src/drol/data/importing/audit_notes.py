@@ -10,6 +10,9 @@ from drol.data.dimensions import Dimensions
 from drol.data.import_options import Counts
 from drol.data.importing.column_statistics import Statistics
 from drol.data.moments import SMALLEST_DEVIATION
+from drol.errors import counted
+
+NOTHING_HELD_OUT = "no episode is held out, so there is nothing to validate on; a larger --validation holds out more"
 
 
 def notes_on_time(sampling: Mapping[str, Any] | None) -> list[str]:
@@ -32,16 +35,20 @@ def find_notes(
     found = []
     of_observation, of_action = ((named or {}).get(what) for what in ("observation", "action"))
     if counts.splits:
-        found.append(f"{counts.splits:,} episodes were cut at gaps in time")
+        found.append(f"{counted(counts.splits, 'cut')} at gaps in time split episodes")
     observation, action = statistics.observation, statistics.action
     if counts.dropped:
-        found.append(f"{counts.dropped:,} steps were not finite; they were left out and their episodes cut there")
+        found.append(
+            f"left out because a value was not finite: {counted(counts.dropped, 'step')}; episodes are cut there"
+        )
     if counts.gaps:
         found.append(
-            f"at {counts.gaps:,} steps the next observation is not that of the following step; an episode is cut there"
+            f"at {counted(counts.gaps, 'step')} the next observation is not that of the following step; an episode is "
+            "cut there"
         )
     if counts.too_short:
-        found.append(f"{counts.too_short:,} episodes of a single step without a next observation were left out")
+        left_out = counted(counts.too_short, "episode")
+        found.append(f"left out because of a single step without a next observation: {left_out}")
     if statistics.image_shape is None and observation.constant:
         found.append(f"observation {dimensions(observation.constant, 'never changes', 'never change', of_observation)}")
     if action.constant:
@@ -63,7 +70,10 @@ def find_notes(
     if statistics.reward.count and statistics.reward.constant:
         found.append(f"every reward is {statistics.reward.low[0]:g}; there is nothing to tell good from bad")
     if statistics.duplicate_episodes:
-        found.append(f"{statistics.duplicate_episodes:,} episodes are copies of others")
+        copies = statistics.duplicate_episodes
+        found.append(
+            f"{counted(copies, 'episode')} {'is a copy of another' if copies == 1 else 'are copies of others'}"
+        )
     if statistics.duplicate_share > 0.01:
         found.append(f"{statistics.duplicate_share:.0%} of the transitions are copies of others")
     found += find_notes_on_ends(statistics)
@@ -84,9 +94,9 @@ def find_notes(
                 "constant; give such numbers in another unit"
             )
     if statistics.transitions < 256:
-        found.append(f"{statistics.transitions:,} transitions are fewer than a batch; some are drawn twice")
+        found.append(f"fewer transitions than a batch ({statistics.transitions:,}); some are drawn twice")
     if nothing_held_out:
-        found.append("no episode is held out, so there is nothing to validate on; a larger --validation holds out more")
+        found.append(NOTHING_HELD_OUT)
     return found
 
 

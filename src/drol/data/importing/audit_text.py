@@ -11,6 +11,7 @@ from drol.data.dimensions import Dimensions, named_or_numbered
 from drol.data.importing.column_statistics import Statistics
 from drol.data.moments import Moments
 from drol.data.readers.columns import Unused
+from drol.errors import counted
 from drol.machine import bytes_in_words
 
 if TYPE_CHECKING:
@@ -72,11 +73,14 @@ def description(audit: "Audit") -> list[str]:
         *wrapped(in_order(audit.dimensions["action"])),
         entry("reward", names.get("reward", "none, so it was filled in") + computed),
         entry("ends", f"{ENDS[audit.ends]} (by {marks or 'the end of each file'}):"),
-        entry("", f"{counts.terminals:,} true ends, beyond which nothing is bootstrapped"),
-        entry("", f"{counts.cuts:,} cuts (time limit, gap or end of a file), beyond which values are bootstrapped"),
+        entry("", f"{counted(counts.terminals, 'true end')}, beyond which nothing is bootstrapped"),
+        entry(
+            "",
+            f"{counted(counts.cuts, 'cut')} (time limit, gap or end of a file), beyond which values are bootstrapped",
+        ),
     ]
     if counts.without_next:
-        text = f"{counts.without_next:,} final steps have no next observation; only their observation is used"
+        text = f"{counted(counts.without_next, 'final step')} without a next observation: only the observation is used"
         lines.append(entry("", text))
     if audit.sampling:
         lines.append(entry("time", describe_sampling(audit.sampling)))
@@ -87,10 +91,10 @@ def description(audit: "Audit") -> list[str]:
         lines.append(entry("to float32", converted))
     bad = ", ".join(f"{name} {count:,}" for name, count in counts.not_finite.items())
     lines.append(entry("NaN, infinite", bad or "none"))
-    lines.append(entry("episodes", f"{statistics.episodes:,} with {statistics.transitions:,} transitions"))
+    lines.append(entry("episodes", f"{statistics.episodes:,} with {counted(statistics.transitions, 'transition')}"))
     if audit.splits:
         (episodes, transitions), (held_out, held_out_transitions) = audit.splits["train"], audit.splits["validation"]
-        text = f"{episodes:,} episodes ({transitions:,} transitions) to train on, {held_out:,}"
+        text = f"{counted(episodes, 'episode')} ({counted(transitions, 'transition')}) to train on, {held_out:,}"
         lines.append(entry("split", f"{text} ({held_out_transitions:,}) held out"))
     return lines
 
