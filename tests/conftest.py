@@ -17,6 +17,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "0")
 
 import hypothesis
+import jax
 import pytest
 
 # The same examples in every run: what passes here passes elsewhere. `--hypothesis-profile default` draws new ones.
@@ -49,6 +50,15 @@ SLOW = (
     "training/",
     "website/",
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_programs_in_memory():
+    """Forget compiled programs once they take gigabytes; modules after that load theirs from the cache again."""
+    yield
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    if pages * os.sysconf("SC_PAGE_SIZE") > 2e9:
+        jax.clear_caches()
 
 
 @pytest.hookimpl(tryfirst=True)
