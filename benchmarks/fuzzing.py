@@ -93,7 +93,7 @@ def fuzz(reader: str, seconds: float, seed: int, counts: Path, faults: Path) -> 
         for content in seeds:
             attempt(content)  # the good files must be read
         if not guided:
-            return mutate(counter, seeds, stop, seed)
+            return mutate(counter, seeds, time.monotonic() + seconds, seed)  # without the time before
         corpus = folder / "corpus"
         corpus.mkdir()
         for number, content in enumerate(seeds):
