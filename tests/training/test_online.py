@@ -145,9 +145,9 @@ def test_online_steps_can_follow_a_finished_run_and_grow(whole, tmp_path):
 
 def test_a_run_refuses_fewer_online_steps_and_more_offline_ones(whole, tmp_path):
     copy = shutil.copytree(whole, tmp_path / "copy")
-    with pytest.raises(InputError, match="has 20 online steps; --online-steps 5 cannot be fewer"):
+    with pytest.raises(InputError, match="has 20 online steps; online_steps 5 cannot be fewer"):
         run(copy, online_steps=5)
-    with pytest.raises(InputError, match="trains online after 4 steps; --steps 8 cannot be more"):
+    with pytest.raises(InputError, match="trains online after 4 steps; steps 8 cannot be more"):
         run(copy, steps=8)
 
 

@@ -285,7 +285,7 @@ def test_steps_may_grow_but_not_shrink(whole, tmp_path):
     assert RunDirectory(path).read_config()["run"]["steps"] == 12
     with pytest.raises(InputError) as caught:
         run(path, steps=11)
-    assert str(caught.value) == f"the run in {path} has 12 steps; --steps 11 cannot be fewer"
+    assert str(caught.value) == f"the run in {path} has 12 steps; steps 11 cannot be fewer"
 
 
 def test_to_make_a_trainer_changes_nothing_on_the_disk(copy, tmp_path):

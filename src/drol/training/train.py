@@ -124,10 +124,10 @@ def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
         if new[name] < old.get(name, 0):
             raise InputError(
                 f"the run in {directory.path} has {old[name]} {name.replace('_', ' ')}; "
-                f"{name} is {new[name]}, which cannot be fewer"
+                f"{name} {new[name]} cannot be fewer"
             )
     if old.get("online_steps") and new["steps"] > old["steps"]:
         raise InputError(
             f"the run in {directory.path} trains online after {old['steps']} steps; "
-            f"steps is {new['steps']}, which cannot be more"
+            f"steps {new['steps']} cannot be more"
         )
