@@ -128,6 +128,5 @@ def check_same_run(directory: RunDirectory, config: RunConfig) -> None:
             )
     if old.get("online_steps") and new["steps"] > old["steps"]:
         raise InputError(
-            f"the run in {directory.path} trains online after {old['steps']} steps; "
-            f"steps {new['steps']} cannot be more"
+            f"the run in {directory.path} trains online after {old['steps']} steps; steps {new['steps']} cannot be more"
         )
