@@ -16,11 +16,11 @@ import numpy as np
 
 from drol.data.readers.npz import read_npz
 from drol.tasks.base import Episode
-from drol.tasks.d4rl.collecting import Guide, action_towards
 from drol.tasks.d4rl.environments import MAPS, make_adroit, make_antmaze
 from drol.tasks.d4rl.hdf5_rows import RowRecorder
 from drol.tasks.d4rl.loading import REFERENCE_RETURNS, normalised_score
-from drol.tasks.experts import Expert, expert_of_weights
+from drol_reproduction.collecting.d4rl import Guide, action_towards
+from drol_reproduction.experts.expert import Expert, expert_of_weights
 
 
 def expert_episodes(hand_task: str, expert: Expert, episodes: int, drawn: bool) -> list[Episode]:

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from drol.tasks.experts import Expert, make_expert
+from drol_reproduction.experts.expert import Expert, make_expert
 
 
 def random_arrays(sizes, seed: int = 0) -> dict[str, np.ndarray]:

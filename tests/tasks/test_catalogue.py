@@ -1,7 +1,7 @@
 import pytest
 
 from drol.errors import InputError
-from drol.tasks.catalogue import absent_tasks, example_task, find_collector, find_dataset_entry, find_datasets
+from drol.tasks.catalogue import absent_tasks, example_task, find_dataset_entry, find_datasets
 
 
 def test_a_dataset_is_found_by_its_name_and_by_that_of_a_task():
@@ -24,20 +24,12 @@ def test_words_choose_by_dataset_task_and_source():
     assert find_datasets(["nothing-like-it"], here=True) == []
 
 
-def test_the_source_that_collects_a_dataset_is_found():
-    assert find_collector("cube-single-play-v0").name == "ogbench"
-    assert find_collector("pen-expert-v1").name == "d4rl"
-    assert (
-        example_task(find_collector("cube-single-play-v0"), "cube-single-play-v0") == "cube-single-play-singletask-v0"
-    )
-    assert example_task(find_collector("pen-expert-v1"), "nothing") is None
-    with pytest.raises(InputError, match="pen-human-v1 cannot be collected; get it by download or --dataset"):
-        find_collector("pen-human-v1")
-    with pytest.raises(InputError, match=r"unknown dataset 'pen-expart-v1'; did you mean pen-expert-v1\?"):
-        find_collector("pen-expart-v1")
-
-
 def test_tasks_whose_file_is_not_here_are_named(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))  # where downloaded files are
     maze, scene = "pointmaze-medium-navigate-singletask-task1-v0", "scene-play-singletask-task3-v0"
     assert absent_tasks([scene, maze, "a-task-of-another-source"]) == [scene]
+
+
+def test_a_task_of_a_dataset_is_named():
+    assert example_task("cube-single-play-v0") == "cube-single-play-singletask-v0"
+    assert example_task("nothing") is None

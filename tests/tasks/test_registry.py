@@ -91,12 +91,9 @@ def test_what_a_source_does_not_say_has_defaults(plugins):
         ("robot/place", ("robot/place",), False),
     ]
     assert robot.make_environment("robot/pick") == "a function"
-    assert (robot.collectable(), robot.collecting_help()) == ((), "")
     for refused in (robot.download_folder, lambda: robot.file_addresses("x"), lambda: robot.check_file("x")):
         with pytest.raises(InputError, match="the source robot publishes no files"):
             refused()
-    with pytest.raises(InputError, match="robot/pick cannot be collected"):
-        robot.collect("robot/pick")
 
 
 def test_a_name_that_is_taken_is_refused(plugins):

@@ -111,16 +111,18 @@ class LineHandler(logging.Handler):
 
 @contextlib.contextmanager
 def printed_messages() -> Iterator[None]:
-    """Print what drol logs while a command runs."""
-    logger, handler = logging.getLogger("drol"), LineHandler()
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    """Print what drol and its companion log while a command runs."""
+    loggers, handler = [logging.getLogger(name) for name in ("drol", COMPANION)], LineHandler()
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
     try:
         yield
     finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.removeHandler(handler)
+            logger.setLevel(level)
 
 
 def answer(error: BaseException) -> int:

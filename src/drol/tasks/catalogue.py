@@ -1,4 +1,4 @@
-"""Find the datasets of all sources, to list, download or collect them. This module does not import jax."""
+"""Find the datasets of all sources, to list or download them. This module does not import jax."""
 
 from collections.abc import Iterable
 
@@ -46,17 +46,6 @@ def absent_tasks(names: Iterable[str]) -> list[str]:
     return [name for name in names if (path := files.get(name)) is not None and not path.is_file()]
 
 
-def find_collector(name: str) -> TaskSource:
-    """Return the source that can collect a dataset."""
-    collectable = {each: source for source in reversed(known_sources().values()) for each in source.collectable()}
-    if name in collectable:
-        return collectable[name]
-    for _, entry in all_datasets():
-        if name == entry.name:
-            raise InputError(f"{name} cannot be collected; get it by {' or '.join(entry.ways) or 'other means'}")
-    raise unknown_name("dataset", name, collectable, "`drol data collect --help` names all that can be collected")
-
-
-def example_task(source: TaskSource, dataset: str) -> str | None:
+def example_task(dataset: str) -> str | None:
     """Return a task that uses a dataset, or None if there is none."""
-    return next((entry.tasks[0] for entry in source.datasets() if entry.name == dataset and entry.tasks), None)
+    return next((entry.tasks[0] for _, entry in all_datasets() if entry.name == dataset and entry.tasks), None)

@@ -5,15 +5,14 @@ This module imports neither jax nor a simulator.
 
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 from drol.errors import InputError
 
 if TYPE_CHECKING:
-    from drol.progress import Report
     from drol.tasks.base import Task
 
 
@@ -78,16 +77,6 @@ class DatasetEntry:
         }
 
 
-class CollectOptions(TypedDict, total=False):
-    """Options of `TaskSource.collect`."""
-
-    episodes: int | None  # the number to play; default: the number of trajectories in the published dataset
-    seed: int  # equal seeds give equal arrays; default: 0
-    processes: int | None  # the number of parallel processes; default: depends on the machine
-    experts: Sequence[Path]  # folders of expert policies, if the dataset needs them
-    report: "Report | None"  # called as `report(done, total, what)` after each trajectory
-
-
 class TaskSource(ABC):
     """A family of tasks. Only `name`, `task_names` and `load` are required; the other methods have defaults.
 
@@ -149,31 +138,6 @@ class TaskSource(ABC):
     def check_file(self, path: Path) -> None:
         """Raise `InputError` for a downloaded file that is not a complete dataset of this source."""
         raise InputError(f"{path} cannot be checked; the source {self.name} publishes no files")
-
-    def collectable(self) -> tuple[str, ...]:
-        """Return the names of the datasets that `collect` can make; by default, none."""
-        return ()
-
-    def collect(self, name: str, path: Path | None = None, **options: Unpack[CollectOptions]) -> dict[Path, int]:
-        """Collect a dataset on this machine by playing episodes; each episode becomes a trajectory.
-
-        Args:
-            name: One of `collectable`.
-            path: The file to write; None: a file in the current folder, named after the dataset and the experts.
-            options: See `CollectOptions`.
-
-        Returns:
-            The files that were written, with the number of transitions of each.
-
-        Raises:
-            KeyboardInterrupt: After Ctrl-C. Its message reports the data that are kept, if there are any.
-        """
-        del path, options  # for sources that can collect
-        raise InputError(f"{name} cannot be collected; no dataset of the source {self.name} can")
-
-    def collecting_help(self) -> str:
-        """Return the part of `drol data collect --help` about the datasets of this source."""
-        return ""
 
 
 def wrap_names(names: Iterable[str]) -> str:

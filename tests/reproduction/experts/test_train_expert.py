@@ -7,10 +7,10 @@ import pytest
 
 from drol.cli.main import main
 from drol.errors import InputError
-from drol.tasks.experts import read_expert
-from drol.tasks.ogbench.collecting.collect import check_experts
-from drol.tasks.ogbench.collecting.recipes import RECIPES
+from drol.tasks.ogbench.recipes import RECIPES
+from drol_reproduction.collecting.ogbench.collect import check_experts
 from drol_reproduction.experts import train_expert as module
+from drol_reproduction.experts.expert import read_expert
 from drol_reproduction.experts.sac import SAC
 from drol_reproduction.experts.train_expert import Training, make_environment, train_expert
 

@@ -12,7 +12,7 @@ from drol.tasks.base import Episode
 from drol.tasks.d4rl.adroit import JUDGES
 from drol.tasks.d4rl.environments import make_adroit
 from drol.tasks.d4rl.loading import REFERENCE_RETURNS, normalised_score
-from drol.tasks.experts import expert_of_weights
+from drol_reproduction.experts.expert import expert_of_weights
 
 BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "d4rl_parity.py"
 

@@ -6,11 +6,11 @@ from shared_files import expert_weights
 
 pytest.importorskip("ogbench")
 
-from drol.tasks.d4rl.collecting import Guide, action_towards, free_cells
 from drol.tasks.d4rl.environments import GOAL_CELLS, MAPS, cell_centre, make_antmaze
 from drol.tasks.d4rl.loading import maze_map
-from drol.tasks.experts import expert_of_weights
 from drol.tasks.ogbench.environment import make_ogbench
+from drol_reproduction.collecting.d4rl import Guide, action_towards, free_cells
+from drol_reproduction.experts.expert import expert_of_weights
 
 
 @pytest.fixture(scope="module")

@@ -26,9 +26,9 @@ from drol.errors import InputError
 from drol.progress import Report
 from drol.stop_signals import StopRequest, stop_requests
 from drol.storage import exclusive
-from drol.tasks.experts import Expert, make_expert, save_expert
-from drol.tasks.ogbench.collecting.trajectory import seed_everything
 from drol.tasks.packages import missing_package
+from drol_reproduction.collecting.ogbench.trajectory import seed_everything
+from drol_reproduction.experts.expert import Expert, make_expert, save_expert
 from drol_reproduction.experts.sac import SAC, Batch, State, explore, update
 
 logger = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ COMMANDS: Commands = {
         "show the data of a task as a page: episodes, marginals, what moves what",
     ),
     "download": ("drol.cli.data.download", "fetch the published files of a dataset"),
-    "collect": ("drol.cli.data.collect", "make a dataset here, with the oracles of a benchmark or an expert policy"),
-    "expert": ("drol.cli.data.expert", "make a policy folder from a file of weights, for collect --expert"),
+    "collect": (f"{COMPANION}.cli.collect", "make a dataset here, with the oracles of a benchmark or an expert policy"),
+    "expert": (f"{COMPANION}.cli.expert", "make a policy folder from a file of weights, for collect --expert"),
     "train-expert": (f"{COMPANION}.cli.train_expert", "train an ant that walks, as OGBench trains its own"),
     "import": (
         "drol.cli.data.import_files",

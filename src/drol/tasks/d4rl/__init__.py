@@ -2,17 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from drol.tasks.d4rl import names
-from drol.tasks.source import CollectOptions, DatasetEntry, TaskSource, wrap_names
+from drol.tasks.source import DatasetEntry, TaskSource
 
 if TYPE_CHECKING:
     from drol.tasks.base import Task
-
-HELP = f"""D4RL (.hdf5):
-{wrap_names(names.COLLECTABLE)}
-All need one --expert, in one process and in one go: an ant that walks, or a hand of hand_dapg."""
 
 
 class D4RL(TaskSource):
@@ -51,18 +47,6 @@ class D4RL(TaskSource):
         from drol.tasks.d4rl.hdf5_rows import read_rows
 
         read_rows(path)
-
-    def collectable(self) -> tuple[str, ...]:
-        return names.COLLECTABLE
-
-    def collect(self, name: str, path: Path | None = None, **options: Unpack[CollectOptions]) -> dict[Path, int]:
-        from drol.tasks.collected import default_path
-        from drol.tasks.d4rl.collecting import collect
-
-        return collect(name, path or default_path(name, ".hdf5", options.get("experts", ())), **options)
-
-    def collecting_help(self) -> str:
-        return HELP
 
 
 SOURCE = D4RL()

@@ -5,12 +5,11 @@ Jax and simulators are imported when used.
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from drol.tasks.ogbench import names
-from drol.tasks.ogbench.collecting.recipes import COLLECTABLE, HELP
 from drol.tasks.packages import missing_package
-from drol.tasks.source import CollectOptions, DatasetEntry, TaskSource
+from drol.tasks.source import DatasetEntry, TaskSource
 
 if TYPE_CHECKING:
     from drol.tasks.base import Task
@@ -53,18 +52,6 @@ class OGBench(TaskSource):
         from drol.data.readers.npz import check_npz
 
         check_npz(path, ("observations", "actions", "terminals"))
-
-    def collectable(self) -> tuple[str, ...]:
-        return COLLECTABLE
-
-    def collect(self, name: str, path: Path | None = None, **options: Unpack[CollectOptions]) -> dict[Path, int]:
-        from drol.tasks.collected import default_path
-        from drol.tasks.ogbench.collecting.collect import collect
-
-        return collect(name, path or default_path(name, ".npz", options.get("experts", ())), **options)
-
-    def collecting_help(self) -> str:
-        return HELP
 
 
 SOURCE = OGBench()

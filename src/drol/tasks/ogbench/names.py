@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drol.errors import InputError, unknown_name
-from drol.tasks.ogbench.collecting.recipes import COLLECTABLE, RECIPES, estimate_seconds
+from drol.tasks.ogbench.recipes import COLLECTABLE, RECIPES, estimate_seconds
 from drol.tasks.source import DatasetEntry
 
 EMBEDDED = Path(__file__).parents[1] / "embedded"  # datasets shipped with the package

@@ -11,12 +11,12 @@ import time
 import numpy as np
 import pytest
 
-from drol.cli.data import expert as data_expert
 from drol.cli.main import main
-from drol.tasks import known_sources
-from drol.tasks.collected import content_sha256
-from drol.tasks.experts import read_expert
-from drol.tasks.ogbench import OGBench
+from drol_reproduction.cli import collect as command
+from drol_reproduction.cli import expert as data_expert
+from drol_reproduction.collecting import COLLECTORS
+from drol_reproduction.collecting.collected import content_sha256
+from drol_reproduction.experts.expert import read_expert
 
 NAME = "pointmaze-medium-stitch-v0"
 
@@ -61,12 +61,12 @@ def test_a_file_of_fingerprints_that_cannot_be_used_is_rejected_before_anything_
     ("message", "said"), [("3 of 11 are in mine.parts", "3 of 11 are in mine.parts"), ("", "nothing was written")]
 )
 def test_ctrl_c_says_what_is_kept(capsys, monkeypatch, message, said):
-    def interrupted(self, name, path, report, **_):
-        logging.getLogger("drol.tasks").info("000003.npz is damaged and is collected again")
+    def interrupted(name, path, report, **_):
+        logging.getLogger("drol_reproduction.collecting").info("000003.npz is damaged and is collected again")
         report(2, 11, "")
         raise KeyboardInterrupt(message) if message else KeyboardInterrupt
 
-    monkeypatch.setattr(OGBench, "collect", interrupted)
+    monkeypatch.setattr(command, "collect", interrupted)
     assert main(["data", "collect", NAME]) == 130
     assert capsys.readouterr().err.splitlines() == ["000003.npz is damaged and is collected again", f"stopped; {said}"]
 
@@ -95,15 +95,15 @@ def test_the_help_lists_every_name(capsys):
     with pytest.raises(SystemExit):
         main(["data", "collect", "--help"])
     printed = capsys.readouterr().out
-    for source in known_sources().values():
-        for name in source.collectable():
+    for collector in COLLECTORS:
+        for name in collector.names:
             assert f"{name} " in printed or f"{name}\n" in printed
     assert all(len(line) <= 120 for line in printed.splitlines())
 
 
 def test_the_expert_folders_are_passed_on(monkeypatch):
     given = {}
-    monkeypatch.setattr(OGBench, "collect", lambda *names, **settings: given.update(settings) or {})
+    monkeypatch.setattr(command, "collect", lambda *names, **settings: given.update(settings) or {})
     assert main(["data", "collect", "antmaze-medium-stitch-v0", "--expert", "a", "--expert", "b", "--seed", "3"]) == 0
     assert [str(path) for path in given["experts"]] == ["a", "b"]
     assert (given["seed"], given["episodes"], given["processes"]) == (3, None, None)

@@ -12,11 +12,11 @@ import numpy as np
 
 from drol.data.readers.hdf5 import write_hdf5
 from drol.errors import InputError
-from drol.tasks.collected import record_path, write_record
 from drol.tasks.d4rl.environments import GOAL_CELLS, GOAL_RADIUS, MAPS, UNIT, cell_centre, make_adroit, make_antmaze
 from drol.tasks.d4rl.hdf5_rows import RowRecorder, count_transitions
 from drol.tasks.d4rl.names import ANTMAZE_FILES, COLLECTABLE, SIZES
-from drol.tasks.experts import Expert, read_expert
+from drol_reproduction.collecting.collected import record_path, write_record
+from drol_reproduction.experts.expert import Expert, read_expert
 
 if TYPE_CHECKING:
     from drol.progress import Report

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from drol.tasks.ogbench.collecting.recipes import Recipe
-from drol.tasks.ogbench.collecting.trajectory import Trajectory, seed_everything
+from drol.tasks.ogbench.recipes import Recipe
+from drol_reproduction.collecting.ogbench.trajectory import Trajectory, seed_everything
 
 NOISE_SMOOTHING = 0.5  # smoothing of the noise of a plan, in steps
 SMALLEST_MOVE = 0.4  # smallest norm of a move of the closed-loop oracle

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from drol.errors import InputError
 from drol.machine import available_cores
-from drol.tasks.collected import record_path, write_record
-from drol.tasks.experts import Expert, read_expert
-from drol.tasks.ogbench.collecting.recipes import Recipe, find_recipe
-from drol.tasks.ogbench.collecting.team import Team
-from drol.tasks.ogbench.collecting.unfinished import UnfinishedCollection, unfinished_folder
+from drol.tasks.ogbench.recipes import Recipe, find_recipe
 from drol.tasks.packages import missing_package
+from drol_reproduction.collecting.collected import record_path, write_record
+from drol_reproduction.collecting.ogbench.team import Team
+from drol_reproduction.collecting.ogbench.unfinished import UnfinishedCollection, unfinished_folder
+from drol_reproduction.experts.expert import Expert, read_expert
 
 if TYPE_CHECKING:
     from drol.progress import Report

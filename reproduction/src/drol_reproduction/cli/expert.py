@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from drol.cli.flags import Parser, number
-from drol.tasks.experts import ACTIVATIONS, INPUTS, OUTPUTS, expert_of_weights, save_expert
+from drol_reproduction.experts.expert import ACTIVATIONS, INPUTS, OUTPUTS, expert_of_weights, save_expert
 
 EPILOG = f"""inputs:
 {chr(10).join(f"  {name:18s} {text}" for name, text in INPUTS.items())}

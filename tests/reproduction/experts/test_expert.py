@@ -8,7 +8,7 @@ from random_experts import random_arrays
 from shared_files import expert_weights
 
 from drol.errors import InputError
-from drol.tasks.experts import Expert, make_expert, read_expert, rename_layers, save_expert
+from drol_reproduction.experts.expert import Expert, make_expert, read_expert, rename_layers, save_expert
 
 
 def expert_of(arrays, **settings) -> Expert:
@@ -158,10 +158,10 @@ def test_actions_are_drawn_about_the_action_with_the_deviation_of_the_policy():
 def test_the_walker_of_d4rl_goes_where_it_is_told():
     import dataclasses
 
-    from drol.tasks.experts import read_arrays
-    from drol.tasks.ogbench.collecting.mazes import play_maze
-    from drol.tasks.ogbench.collecting.recipes import RECIPES
     from drol.tasks.ogbench.environment import make_ogbench
+    from drol.tasks.ogbench.recipes import RECIPES
+    from drol_reproduction.collecting.ogbench.mazes import play_maze
+    from drol_reproduction.experts.expert import read_arrays
 
     walker = expert_of(rename_layers(read_arrays(expert_weights("d4rl_ant_walker"))))
     assert (walker.input_size, walker.action_size) == (29, 8)

@@ -1,7 +1,7 @@
 import pytest
 
-from drol.tasks.ogbench.collecting import collect as collecting
-from drol.tasks.ogbench.collecting.collecting_process import Collector
+from drol_reproduction.collecting.ogbench import collect as collecting
+from drol_reproduction.collecting.ogbench.collecting_process import Collector
 
 
 class TeamOfOne:

@@ -9,11 +9,11 @@ pytest.importorskip("h5py")
 from drol.data.readers.hdf5 import read_hdf5
 from drol.errors import InputError
 from drol.tasks import load_task
-from drol.tasks.collected import content_sha256, read_record
-from drol.tasks.d4rl import collecting
-from drol.tasks.d4rl.collecting import Guide, collect, collect_antmaze, free_cells, neighbours
 from drol.tasks.d4rl.environments import GOAL_CELLS, MAPS, cell_centre
-from drol.tasks.experts import expert_of_weights, save_expert
+from drol_reproduction.collecting import d4rl as collecting
+from drol_reproduction.collecting.collected import content_sha256, read_record
+from drol_reproduction.collecting.d4rl import Guide, collect, collect_antmaze, free_cells, neighbours
+from drol_reproduction.experts.expert import expert_of_weights, save_expert
 
 NAMES = ("observations", "actions", "rewards", "terminals", "timeouts")
 

@@ -14,7 +14,7 @@ from drol.data.readers.npz import BLOCK_BYTES, Member, list_names, open_npz
 from drol.data.trajectory_rows import Fingerprint
 from drol.errors import InputError
 from drol.storage import exclusive, write_whole
-from drol.tasks.experts import read_expert
+from drol_reproduction.experts.expert import read_expert
 
 
 def expert_name(expert: Path) -> str:

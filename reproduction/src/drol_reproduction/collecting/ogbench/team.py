@@ -12,7 +12,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from drol.errors import InputError
-from drol.tasks.ogbench.collecting.collecting_process import Collected, Failed, serve
+from drol_reproduction.collecting.ogbench.collecting_process import Collected, Failed, serve
 
 ATTEMPTS = 3  # to collect a trajectory whose process dies
 # One thread for NumPy, since more threads would compete for the cores. OpenBLAS chooses its kernels by the processor,

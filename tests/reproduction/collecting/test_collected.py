@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from drol.errors import InputError
-from drol.tasks.collected import append_fingerprint, content_sha256, read_fingerprints, read_record
+from drol_reproduction.collecting.collected import append_fingerprint, content_sha256, read_fingerprints, read_record
 
 ARRAYS = {
     "b": np.arange(6, dtype=np.float32).reshape(3, 2),

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from drol.tasks.experts import Expert
-from drol.tasks.ogbench.collecting.recipes import Recipe
-from drol.tasks.ogbench.collecting.trajectory import Trajectory, seed_everything
+from drol.tasks.ogbench.recipes import Recipe
+from drol_reproduction.collecting.ogbench.trajectory import Trajectory, seed_everything
+from drol_reproduction.experts.expert import Expert
 
 STITCH_DISTANCE = 4  # cells
 EXPLORE_STEPS = 10  # steps in one direction

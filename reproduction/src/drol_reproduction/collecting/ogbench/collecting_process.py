@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drol.tasks.experts import Expert
-from drol.tasks.ogbench.collecting.recipes import Recipe
-from drol.tasks.ogbench.collecting.unfinished import UnfinishedCollection
+from drol.tasks.ogbench.recipes import Recipe
+from drol_reproduction.collecting.ogbench.unfinished import UnfinishedCollection
+from drol_reproduction.experts.expert import Expert
 
 Arrays = dict[str, np.ndarray]
 
@@ -72,9 +72,9 @@ def serve(connection: Connection, recipe: Recipe, experts: tuple[Expert, ...], s
 
 def prepare(recipe: Recipe, experts: tuple[Expert, ...] = ()) -> Callable[[np.random.SeedSequence], Arrays]:
     """Make the environment and return a function from a seed to a trajectory."""
-    from drol.tasks.ogbench.collecting.manipulation import make_table, play_table
-    from drol.tasks.ogbench.collecting.mazes import play_maze
     from drol.tasks.ogbench.environment import make_ogbench
+    from drol_reproduction.collecting.ogbench.manipulation import make_table, play_table
+    from drol_reproduction.collecting.ogbench.mazes import play_maze
 
     environment = make_table(recipe) if recipe.body == "arm" else make_ogbench(recipe.environment)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from drol.cli.flags import Parser, whole_number
 from drol.progress import Progress
-from drol.tasks import known_sources
-from drol.tasks.catalogue import example_task, find_collector
-from drol.tasks.collected import append_fingerprint, read_fingerprints, read_record
+from drol.tasks.catalogue import example_task
+from drol_reproduction.collecting import COLLECTORS, collect, find_collector
+from drol_reproduction.collecting.collected import append_fingerprint, read_fingerprints, read_record
 
 EXAMPLES = """examples:
   drol data collect pointmaze-large-navigate-v0
@@ -17,8 +17,7 @@ EXAMPLES = """examples:
 
 
 def make_parser() -> Parser:
-    helps = [source.collecting_help() for source in known_sources().values() if source.collectable()]
-    epilog = "\n\n".join([*helps, EXAMPLES])
+    epilog = "\n\n".join([*(each.help for each in COLLECTORS), EXAMPLES])
     parser = Parser("data collect", "Make a dataset on this machine by playing episodes.", epilog)
     parser.add_argument("name", help="the name of the dataset, see below")
     parser.add_argument(
@@ -52,12 +51,12 @@ def make_parser() -> Parser:
 
 def run(arguments: list[str]) -> int:
     parsed = make_parser().parse(arguments)
-    source = find_collector(parsed.name)
+    find_collector(parsed.name)
     if parsed.record:
         read_fingerprints(parsed.record)  # now: after the collection an error would come too late
     with Progress("collecting", "trajectories") as progress:
         try:
-            written = source.collect(
+            written = collect(
                 parsed.name,
                 parsed.out,
                 episodes=parsed.episodes,
@@ -76,7 +75,7 @@ def run(arguments: list[str]) -> int:
     if record and parsed.record:
         append_fingerprint(parsed.record, record)
         print(f"recorded {record['name']} in {parsed.record}")
-    task = example_task(source, parsed.name)
+    task = example_task(parsed.name)
     if task and written:
         print(f"train on it: drol train {task} --dataset {next(iter(written))}")
     return 0

@@ -15,15 +15,15 @@ from random_experts import random_expert
 
 from drol.errors import InputError
 from drol.tasks import load_task
-from drol.tasks.collected import read_record
-from drol.tasks.experts import save_expert
-from drol.tasks.ogbench import SOURCE
-from drol.tasks.ogbench.collecting import collect as collecting
-from drol.tasks.ogbench.collecting.collect import check_experts, collect
-from drol.tasks.ogbench.collecting.recipes import COLLECTABLE, RECIPES
-from drol.tasks.ogbench.collecting.team import Team
-from drol.tasks.ogbench.collecting.unfinished import unfinished_folder
 from drol.tasks.ogbench.names import EMBEDDED, all_names
+from drol.tasks.ogbench.recipes import COLLECTABLE, RECIPES
+from drol_reproduction.collecting import collect as collect_dataset
+from drol_reproduction.collecting.collected import read_record
+from drol_reproduction.collecting.ogbench import collect as collecting
+from drol_reproduction.collecting.ogbench.collect import check_experts, collect
+from drol_reproduction.collecting.ogbench.team import Team
+from drol_reproduction.collecting.ogbench.unfinished import unfinished_folder
+from drol_reproduction.experts.expert import save_expert
 
 NAME = "pointmaze-medium-navigate-v0"
 
@@ -150,7 +150,7 @@ def test_a_killed_command_loses_only_what_was_in_flight_and_leaves_no_process(mi
     code = f"""if True:
         import multiprocessing
         from pathlib import Path
-        from drol.tasks.ogbench.collecting.collect import collect
+        from drol_reproduction.collecting.ogbench.collect import collect
         def say(done, total, what):
             print(done, *[child.pid for child in multiprocessing.active_children()], flush=True)
         collect({NAME!r}, Path({str(mine)!r}), episodes=4, rows=60, processes=2, report=say)
@@ -212,7 +212,7 @@ def test_data_of_another_expert_has_another_name_and_loads(tmp_path, monkeypatch
     monkeypatch.setattr(collecting, "find_recipe", lambda name: dataclasses.replace(RECIPES[name], rows=20))
     save_expert(random_expert(), tmp_path / "walker")
     name = "antmaze-medium-navigate-v0"
-    written = SOURCE.collect(name, episodes=1, processes=1, experts=[Path("walker")])
+    written = collect_dataset(name, episodes=1, processes=1, experts=[Path("walker")])
     assert [str(path) for path in written] == [f"{name}-walker.npz", f"{name}-walker-val.npz"]
     task = load_task("antmaze-medium-navigate-singletask-task1-v0", f"{name}-walker.npz")
     assert (task.train.size, task.validation.size) == (19, 19)
@@ -301,7 +301,7 @@ def test_every_dataset_that_can_be_collected_has_a_task():
 
 
 def test_the_processes_import_no_jax():
-    folder = "drol.tasks.ogbench.collecting"
+    folder = "drol_reproduction.collecting.ogbench"
     modules = [f"{folder}.{name}" for name in ("collecting_process", "mazes", "manipulation", "collect")]
     code = f"import sys, {', '.join(modules)}, drol.cli.data.collect; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -2,7 +2,7 @@ import gymnasium
 import pytest
 
 from drol.errors import InputError
-from drol.tasks.ogbench.collecting.recipes import COLLECTABLE, HELP, RECIPES, estimate_seconds, find_recipe
+from drol.tasks.ogbench.recipes import COLLECTABLE, HELP, RECIPES, estimate_seconds, find_recipe
 
 
 def test_every_environment_is_one_of_ogbench():

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from random_experts import random_expert
 
-from drol.tasks.ogbench.collecting.mazes import cells_at_distance, free_cells, is_hallway, play_maze
-from drol.tasks.ogbench.collecting.recipes import RECIPES
 from drol.tasks.ogbench.environment import make_ogbench
 from drol.tasks.ogbench.names import EMBEDDED
+from drol.tasks.ogbench.recipes import RECIPES
+from drol_reproduction.collecting.ogbench.mazes import cells_at_distance, free_cells, is_hallway, play_maze
 
 NAME = "pointmaze-medium-navigate-v0"
 MAZE = np.asarray(

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from drol.tasks.ogbench.collecting import manipulation
-from drol.tasks.ogbench.collecting.collect import collect
-from drol.tasks.ogbench.collecting.manipulation import is_healthy, make_oracles, make_table, play_table
-from drol.tasks.ogbench.collecting.recipes import RECIPES
 from drol.tasks.ogbench.environment import make_ogbench
+from drol.tasks.ogbench.recipes import RECIPES
+from drol_reproduction.collecting.ogbench import manipulation
+from drol_reproduction.collecting.ogbench.collect import collect
+from drol_reproduction.collecting.ogbench.manipulation import is_healthy, make_oracles, make_table, play_table
 
 # Importing dm_control looks for a screen.
 pytestmark = pytest.mark.filterwarnings("ignore:.*DISPLAY.*")

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drol.errors import InputError
-from drol.tasks.ogbench.collecting import unfinished
-from drol.tasks.ogbench.collecting.unfinished import UnfinishedCollection, write_joined
+from drol_reproduction.collecting.ogbench import unfinished
+from drol_reproduction.collecting.ogbench.unfinished import UnfinishedCollection, write_joined
 
 COLLECTION = {"name": "pointmaze-medium-navigate-v0", "seed": 0}
 
