@@ -30,7 +30,6 @@ sys.dont_write_bytecode = False
 
 # Tests that train, compile much, start many processes or open a browser: `./run test --quick` leaves them out.
 SLOW = (
-    "cli/data/test_collect.py",
     "cli/test_demo.py",
     "cli/test_evaluate.py",
     "cli/test_train.py",

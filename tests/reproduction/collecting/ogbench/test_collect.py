@@ -303,7 +303,7 @@ def test_every_dataset_that_can_be_collected_has_a_task():
 def test_the_processes_import_no_jax():
     folder = "drol_reproduction.collecting.ogbench"
     modules = [f"{folder}.{name}" for name in ("collecting_process", "mazes", "manipulation", "collect")]
-    code = f"import sys, {', '.join(modules)}, drol.cli.data.collect; sys.exit('jax' in sys.modules)"
+    code = f"import sys, {', '.join(modules)}, drol_reproduction.cli.collect; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
