@@ -1,6 +1,7 @@
 """Environments for the tests. No jax here, because every process of an evaluator imports this."""
 
 import os
+import random
 import signal
 import time
 
@@ -63,6 +64,14 @@ class Walk:
 
     def observe(self) -> np.ndarray:
         return np.append(self.position, self.steps / 10)
+
+
+def draws_globally(environment) -> bool:
+    """Return whether steps of an environment draw from the global generators of Python or NumPy."""
+    before = random.getstate(), str(np.random.get_state(legacy=False))
+    for _ in range(5):
+        environment.step(environment.action_space.sample())
+    return before != (random.getstate(), str(np.random.get_state(legacy=False)))
 
 
 def short_pointmaze():

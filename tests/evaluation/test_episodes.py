@@ -21,8 +21,11 @@ def policy():
     return Policy(TINY, random_state(TINY, seed=1).policy, Standardisation.identity(SPEC))
 
 
-def play(policy, processes, fault="healthy", seed=-1, **options):
-    with Evaluator(functools.partial(Walk, fault, seed), processes, keep_positions=True) as evaluator:
+def play(policy, processes, fault="healthy", seed=-1, shared_by=0, **options):
+    """Play the episodes; with `shared_by`, that many processes share the environments."""
+    make = functools.partial(Walk, fault, seed)
+    with Evaluator(make, processes, keep_positions=True, share=shared_by > 0) as evaluator:
+        evaluator.cores = shared_by or evaluator.cores
         return evaluator.run(policy, EPISODES, FIRST_SEED, **options)
 
 
@@ -71,6 +74,11 @@ def test_the_number_of_processes_changes_no_episode(policy, healthy, processes):
     assert_same(play(policy, processes), healthy)
 
 
+@pytest.mark.parametrize(("environments", "processes"), [(2, 1), (5, 2), (None, 1), (None, 3)])
+def test_environments_that_share_a_process_change_no_episode(policy, healthy, environments, processes):
+    assert_same(play(policy, environments, shared_by=processes), healthy)
+
+
 def test_an_environment_that_draws_from_the_global_generator_is_repeated_too(policy, healthy):
     expected = play(policy, 1, "global generator")
     assert expected[0].total_reward != healthy[0].total_reward
@@ -97,7 +105,7 @@ def test_best_of_reaches_the_policy(policy, healthy):
     assert play(policy, 2, best_of=8)[0].total_reward != healthy[0].total_reward
 
 
-@pytest.mark.parametrize("processes", [1, 3])
+@pytest.mark.parametrize(("processes", "shared_by"), [(1, 0), (3, 0), (3, 1), (5, 2)])
 @pytest.mark.parametrize(
     ("fault", "reason", "length"),
     [
@@ -107,10 +115,10 @@ def test_best_of_reaches_the_policy(policy, healthy):
     ],
 )
 def test_an_episode_that_breaks_is_marked_and_the_others_are_as_before(
-    policy, healthy, processes, fault, reason, length
+    policy, healthy, processes, shared_by, fault, reason, length
 ):
     broken = FIRST_SEED + 2
-    found = play(policy, processes, fault, broken)
+    found = play(policy, processes, fault, broken, shared_by)
     assert found[2].to_dict() == {
         "seed": broken,
         "return": pytest.approx(found[2].total_reward),
@@ -126,9 +134,11 @@ def give_time(evaluator, seconds):
         process.timeout = seconds
 
 
-def test_an_environment_that_hangs_is_given_up(policy, healthy):
+@pytest.mark.parametrize("share", [False, True])
+def test_an_environment_that_hangs_is_given_up(policy, healthy, share):
     last = FIRST_SEED + EPISODES - 1
-    with Evaluator(functools.partial(Walk, "hangs", last), 2, keep_positions=True) as evaluator:
+    with Evaluator(functools.partial(Walk, "hangs", last), 2, keep_positions=True, share=share) as evaluator:
+        evaluator.cores = 1
         evaluator.run(policy, 4, 100)  # starts the processes, which may take longer than the time below
         give_time(evaluator, 1.0)
         found = evaluator.run(policy, EPISODES, FIRST_SEED)
@@ -180,14 +190,26 @@ def test_the_last_round_of_episodes_leaves_few_processes_without_one(episodes, c
     assert suitable_processes(episodes, cores) == count
 
 
+@pytest.mark.parametrize(
+    ("episodes", "cores", "sizes"),
+    [(50, 1, [13]), (50, 2, [7, 7]), (50, 4, [4] * 4), (3, 2, [2, 1]), (50, 64, [1] * 16)],
+)
+def test_shared_environments_are_divided_evenly_among_the_cores(episodes, cores, sizes):
+    evaluator = Evaluator(Walk, share=True)
+    evaluator.cores = cores
+    assert [worker.environments for worker in evaluator.assign(episodes)] == sizes
+
+
 def test_episodes_of_ogbench_do_not_depend_on_the_number_of_processes():
     spec = Spec((2,), 2)
     policy = Policy(TINY, random_state(TINY, spec=spec).policy, Standardisation.identity(spec))
     played = []
-    for processes in (1, 3):
-        with Evaluator(short_pointmaze, processes, keep_positions=True) as evaluator:
+    for processes, share in ((1, False), (3, False), (3, True)):
+        with Evaluator(short_pointmaze, processes, keep_positions=True, share=share) as evaluator:
+            evaluator.cores = 2
             played.append(evaluator.run(policy, 4))
-    assert_same(*played)
+    assert_same(played[1], played[0])
+    assert_same(played[2], played[0])
     first = played[0]
     assert [episode.length for episode in first] == [120] * 4
     assert [episode.failure for episode in first] == [None] * 4

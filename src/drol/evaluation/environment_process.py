@@ -1,4 +1,4 @@
-"""Run one environment in a separate process; a failure there is returned as `Broke` and does not end the run."""
+"""Run environments in a separate process; a failure there is returned as `Broke` and does not end the run."""
 
 import atexit
 import contextlib
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from drol.errors import InputError
-from drol.evaluation.worker import AskLimit, Broke, Limit, Picture, Render, Reset, Seen, Step, serve
+from drol.evaluation.worker import AskLimit, Batch, Broke, Limit, Picture, Render, Reset, Step, serve
 from drol.stop_signals import STOP_SIGNALS
 
 PROCESS_NAME = "drol environment"
@@ -69,7 +69,7 @@ def refuse_inside_environment_process() -> None:
 
 
 class EnvironmentProcess:
-    """A process with one environment; started on first use, and again after it died or timed out."""
+    """A process with environments; started on first use, and again after it died or timed out."""
 
     def __init__(self, make_environment: Callable[[], Any], timeout: float, modules: Sequence[str] = ()):
         self.make_environment = make_environment
@@ -115,15 +115,16 @@ class EnvironmentProcess:
     def render(self) -> np.ndarray | Broke:
         """Return a picture of the current state of the environment, or the reason why there is none."""
         self.send(Render())
-        answer: Any = self.receive()
+        answer = self.receive()
         return answer.pixels if isinstance(answer, Picture) else answer
 
-    def send(self, request: Reset | Step | Render | AskLimit) -> None:
-        self.deadline = time.monotonic() + self.timeout
+    def send(self, request: Reset | Step | Render | AskLimit | Batch) -> None:
+        resets = len(request.seeds) if isinstance(request, Batch) else 1  # each may have to make its environment
+        self.deadline = time.monotonic() + self.timeout * max(1, resets)
         with contextlib.suppress(OSError):  # the process is dead; `receive` reports it
             self.connection.send(request)
 
-    def receive(self) -> Seen | Broke:
+    def receive(self) -> Any:
         """Return the answer to the last request; wait for it until the deadline."""
         try:
             if self.connection.poll(max(0.0, self.deadline - time.monotonic())) or self.connection.poll(GRACE_SECONDS):
@@ -133,7 +134,7 @@ class EnvironmentProcess:
         self.stop()
         return Broke(f"no answer from the environment within {self.timeout:g} s")
 
-    def read(self) -> Seen | Broke:
+    def read(self) -> Any:
         """Return an answer that has arrived, or `Broke` if the process has ended."""
         try:
             return self.connection.recv()

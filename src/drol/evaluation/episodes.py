@@ -1,14 +1,16 @@
 """Play episodes in environments in separate processes, with one batched policy for all of them.
 
-An episode depends only on the policy and its seed. Its latents depend on (seed, step), its process seeds every
-generator at the start, and the policy always runs on the same number of rows. So the number of processes and the order
-of their answers do not change the results.
+An episode depends only on the policy and its seed. Its latents depend on (seed, step), every generator is seeded at its
+start, and the policy always runs on the same number of rows. So the number of processes and the order of their answers
+do not change the results.
 """
 
 import functools
+import math
 import select
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -17,7 +19,7 @@ import numpy as np
 from jax import Array
 
 from drol.evaluation.environment_process import EnvironmentProcess
-from drol.evaluation.worker import Broke, Reset, Seen, Step
+from drol.evaluation.worker import Batch, BatchSeen, Broke
 from drol.machine import available_cores
 from drol.policy import Policy
 from drol.tasks.base import Episode
@@ -34,10 +36,22 @@ def draw_rows(policy: Policy, observations: Array, seeds: Array, steps: Array, b
     return policy.draw_each(observations, keys, best_of)
 
 
+@functools.lru_cache(maxsize=16)
+def draw_from_leaves(structure: Any, best_of: int | None) -> Callable[..., Array]:
+    """Return `draw_rows` for the leaves of a policy: taking a policy apart at each call costs as much as a network."""
+    return jax.jit(lambda leaves, *rows: draw_rows(jax.tree.unflatten(structure, leaves), *rows, best_of))
+
+
 def suitable_processes(episodes: int, cores: int) -> int:
     """Return the number of processes: at least 8, at least 4 per core, at most `ROWS`, few idle in the last round."""
     counts = range(min(max(8, 4 * cores), ROWS), ROWS + 1)
     return max(counts, key=lambda count: ((episodes % count or count) / count, -count))
+
+
+def divide(environments: int, processes: int) -> list[int]:
+    """Return the number of environments of each process."""
+    processes = min(processes, environments)
+    return [environments // processes + (number < environments % processes) for number in range(processes)]
 
 
 class EnvironmentFailed(Exception):
@@ -50,7 +64,7 @@ class Cancelled(Exception):
 
 @dataclass
 class Running:
-    """An unfinished episode in one process."""
+    """An unfinished episode."""
 
     index: int
     seed: int
@@ -59,9 +73,32 @@ class Running:
     observation: np.ndarray | None = None
     positions: list[np.ndarray] = field(default_factory=list)
 
+    def end(self, success: bool, failure: str | None = None) -> Episode:
+        return Episode(
+            seed=self.seed,
+            total_reward=self.total_reward,
+            length=self.step,
+            success=success,
+            failure=failure,
+            positions=np.asarray(self.positions) if self.positions else None,
+        )
+
+
+@dataclass(eq=False)
+class Worker:
+    """A process, and the episodes that its environments play."""
+
+    process: EnvironmentProcess
+    environments: int
+    running: dict[int, Running] = field(default_factory=dict)  # by the number of the environment
+    isolates: bool = False  # whether it plays one episode alone, to find the one that ends its process
+
 
 class Evaluator:
     """Processes with environments, which are reused for all evaluations.
+
+    If a process ends or hangs, each of its unfinished episodes is repeated alone in a process. So only the episode that
+    is at fault fails.
 
     Args:
         make_environment: Makes an environment; called in each process.
@@ -69,6 +106,8 @@ class Evaluator:
         keep_positions: Whether episodes keep the first two numbers of each observation.
         timeout: Maximum seconds for an answer of an environment.
         modules: Modules that are imported once for all processes.
+        share: Whether one process for each core has all environments (`Task.shares_process`); otherwise
+            each environment has a process.
     """
 
     def __init__(
@@ -78,11 +117,12 @@ class Evaluator:
         keep_positions: bool = False,
         timeout: float = 120.0,
         modules: Sequence[str] = (),
+        share: bool = False,
     ):
         self.keep_positions = keep_positions
         self.cancelled = False
         self.cores = available_cores()
-        self.chosen = processes is not None
+        self.count, self.share = processes, share
         count = max(1, min(processes or ROWS, ROWS))
         # A process starts when it is first used.
         self.processes = [EnvironmentProcess(make_environment, timeout, modules) for _ in range(count)]
@@ -101,6 +141,19 @@ class Evaluator:
         """Make `run`, possibly in another thread, raise `Cancelled`."""
         self.cancelled = True
 
+    def assign(self, episodes: int) -> list[Worker]:
+        """Return the processes for a number of episodes, with their numbers of environments."""
+        if self.count:
+            count = min(len(self.processes), episodes)
+        elif self.share:
+            rounds = math.ceil(episodes / ROWS)
+            even = self.cores * math.ceil(episodes / rounds / self.cores)  # every core has as many episodes
+            count = min(even, ROWS, episodes)
+        else:
+            count = min(suitable_processes(episodes, self.cores), episodes)
+        sizes = divide(count, self.cores if self.share else count)
+        return [Worker(*each) for each in zip(self.processes, sizes, strict=False)]
+
     def run(
         self,
         policy: Policy,
@@ -113,98 +166,117 @@ class Evaluator:
 
         `on_episode` is called with the number of finished episodes after each of them.
         """
+        leaves, structure = jax.tree.flatten(policy)
+        draw = functools.partial(draw_from_leaves(structure, best_of), leaves)
         finished: dict[int, Episode] = {}
-        waiting = iter(range(episodes))
-        running: dict[int, Running] = {}
-        count = len(self.processes) if self.chosen else suitable_processes(episodes, self.cores)
-        for number in range(min(count, episodes)):
-            self.begin(number, running, waiting, first_seed)
-        while running:
+        waiting, suspects = deque(range(episodes)), deque[int]()
+        workers = self.assign(episodes)
+        for worker in workers:
+            self.send(worker, self.begin(worker, waiting, suspects, first_seed), {})
+        while any(worker.running for worker in workers):
             if self.cancelled:
                 raise Cancelled
-            answers = self.collect_answers(running)
-            for number, answer in answers.items():
-                episode = self.absorb(running[number], answer)
-                if episode is not None:
-                    finished[running.pop(number).index] = episode
-                    if on_episode:
-                        on_episode(len(finished))
-                    self.begin(number, running, waiting, first_seed)
-            self.send_actions(policy, [number for number in answers if number in running], running, best_of)
+            answers = self.collect_answers([worker for worker in workers if worker.running])
+            before = len(finished)
+            for worker, answer in answers.items():
+                if isinstance(answer, BatchSeen):
+                    finished |= self.absorb(worker, answer)
+                elif len(worker.running) > 1:
+                    suspects.extend(running.index for running in worker.running.values())
+                    worker.running.clear()
+                else:
+                    (running,) = worker.running.values()
+                    finished[running.index] = running.end(success=False, failure=answer.reason)
+                    worker.running.clear()
+            for count in range(before + 1, len(finished) + 1):
+                if on_episode:
+                    on_episode(count)
+            idle = [worker for worker in workers if not worker.running and worker not in answers]
+            seeds = {worker: self.begin(worker, waiting, suspects, first_seed) for worker in (*answers, *idle)}
+            actions = self.draw_actions(draw, [worker.running for worker in answers])
+            for worker, started in seeds.items():
+                self.send(worker, started, actions)
         return [finished[index] for index in range(episodes)]
 
-    def begin(self, number: int, running: dict[int, Running], waiting: Iterator[int], first_seed: int) -> None:
-        """Start the next episode, if there is one, in a process."""
-        index = next(waiting, None)
-        if index is None:
-            return
-        seed = first_seed + index
-        running[number] = Running(index, seed)
-        self.processes[number].send(Reset(seed))
+    def begin(self, worker: Worker, waiting: deque[int], suspects: deque[int], first_seed: int) -> dict[int, int]:
+        """Start the next episodes in a process; return their seeds by the number of their environment."""
+        if not worker.running:
+            worker.isolates = bool(suspects)
+        elif worker.isolates:
+            return {}
+        source, most = (suspects, 1) if worker.isolates else (waiting, worker.environments)
+        seeds = {}
+        for number in range(most):
+            if number not in worker.running and source:
+                index = source.popleft()
+                worker.running[number] = Running(index, first_seed + index)
+                seeds[number] = first_seed + index
+        return seeds
 
-    def absorb(self, running: Running, answer: Seen | Broke) -> Episode | None:
-        """Add the answer of an environment to its episode; return the episode if it has ended."""
-        if isinstance(answer, Seen):
+    def absorb(self, worker: Worker, seen: BatchSeen) -> dict[int, Episode]:
+        """Add the answers of a process to its episodes; return the episodes that have ended, by their index."""
+        ended = {}
+        observations = np.asarray(seen.observations, np.float32)
+        results = zip(seen.numbers, observations, seen.rewards, seen.dones, seen.successes, strict=True)
+        for number, observation, reward, done, success in results:
+            running = worker.running[number]
             if running.observation is not None:
                 running.step += 1
-                running.total_reward += answer.reward
-            running.observation = np.asarray(answer.observation, np.float32)
+                running.total_reward += reward
+            running.observation = observation
             if self.keep_positions:
-                running.positions.append(running.observation[:2])
-            if not answer.done:
-                return None
-        return Episode(
-            seed=running.seed,
-            total_reward=running.total_reward,
-            length=running.step,
-            success=isinstance(answer, Seen) and answer.success,
-            failure=answer.reason if isinstance(answer, Broke) else None,
-            positions=np.asarray(running.positions) if running.positions else None,
-        )
+                running.positions.append(observation[:2])
+            if done:
+                ended[running.index] = worker.running.pop(number).end(success)
+        for number, reason in seen.broken.items():
+            running = worker.running.pop(number)
+            ended[running.index] = running.end(success=False, failure=reason)
+        return ended
 
-    def send_actions(
-        self, policy: Policy, numbers: list[int], running: dict[int, Running], best_of: int | None
-    ) -> None:
-        """Run the policy once and send an action to each process with an observation."""
-        ready = [number for number in numbers if running[number].observation is not None]
+    def draw_actions(self, draw: Callable[..., Array], episodes: list[dict[int, Running]]) -> dict[int, np.ndarray]:
+        """Run the policy once; return the action of each episode that has an observation, by the episode's index."""
+        ready = [running for each in episodes for running in each.values() if running.observation is not None]
         if not ready:
-            return
-        first = running[ready[0]].observation
-        assert first is not None
-        observations = np.zeros((ROWS, *first.shape), np.float32)
+            return {}
+        assert ready[0].observation is not None
+        observations = np.zeros((ROWS, *ready[0].observation.shape), np.float32)
         seeds, steps = np.zeros(ROWS, np.uint32), np.zeros(ROWS, np.uint32)
-        for row, number in enumerate(ready):
-            observations[row], seeds[row], steps[row] = (
-                running[number].observation,
-                running[number].seed,
-                running[number].step,
-            )
-        actions = np.asarray(draw_rows(policy, observations, seeds, steps, best_of))
-        for row, number in enumerate(ready):
-            self.processes[number].send(Step(actions[row]))
+        for row, running in enumerate(ready):
+            observations[row], seeds[row], steps[row] = running.observation, running.seed, running.step
+        actions = np.asarray(draw(observations, seeds, steps))
+        return {running.index: actions[row] for row, running in enumerate(ready)}
 
-    def collect_answers(self, running: dict[int, Running]) -> dict[int, Seen | Broke]:
+    def send(self, worker: Worker, seeds: dict[int, int], actions: dict[int, np.ndarray]) -> None:
+        """Send the seeds of new episodes and the actions of the others to a process."""
+        numbers = [number for number in worker.running if number not in seeds]
+        if seeds or numbers:
+            rows = np.array([actions[worker.running[number].index] for number in numbers])
+            worker.process.send(Batch(seeds, numbers, rows))
+
+    def collect_answers(self, workers: list[Worker]) -> dict[Worker, BatchSeen | Broke]:
         """Return the answers of the processes that answered, died or timed out.
 
         A call of the policy costs the same for one row as for all rows. So wait for more answers as long as every core
         still has two environments to step, one of them while the policy runs. After a second without any answer,
         return no answers, so that `run` can check for a cancellation.
         """
-        answers: dict[int, Seen | Broke] = {}
-        stepping = {self.processes[number].connection.fileno(): number for number in running}
+        answers: dict[Worker, BatchSeen | Broke] = {}
+        stepping = {worker.process.connection.fileno(): worker for worker in workers}
+        left = sum(len(worker.running) for worker in workers)
         poll = select.poll()
         for descriptor in stepping:
             poll.register(descriptor, select.POLLIN)
         patience = 1.0
-        while stepping and (not answers or len(stepping) > 2 * self.cores):
+        while stepping and (not answers or left > 2 * self.cores):
             ready = [descriptor for descriptor, _ in poll.poll(1000 * patience)]
             now = time.monotonic()
-            overdue = [each for each, number in stepping.items() if self.processes[number].deadline < now]
+            overdue = [each for each, worker in stepping.items() if worker.process.deadline < now]
             if not ready and not overdue:
                 break
             for descriptor in {*ready, *overdue}:
                 poll.unregister(descriptor)
-                process, number = self.processes[stepping[descriptor]], stepping.pop(descriptor)
-                answers[number] = process.read() if descriptor in ready else process.receive()
+                worker = stepping.pop(descriptor)
+                left -= len(worker.running)
+                answers[worker] = worker.process.read() if descriptor in ready else worker.process.receive()
             patience = GATHERING_SECONDS
         return answers

@@ -84,7 +84,9 @@ def evaluate(
     rows: Rows[EvaluationRow] = Rows()
     with (
         Recorder(task) if videos else contextlib.nullcontext() as recorder,
-        Evaluator(task.make_environment, processes, modules=task.environment_modules) as evaluator,
+        Evaluator(
+            task.make_environment, processes, modules=task.environment_modules, share=task.shares_process
+        ) as evaluator,
     ):
         for number, seed in enumerate(run.config.seeds):
 

@@ -1,4 +1,4 @@
-"""The process of one environment. It does not import jax. A failure in it ends only the current episode."""
+"""The process of one environment or several. It does not import jax. A failure ends only the episodes in it."""
 
 import random
 import signal
@@ -38,6 +38,14 @@ class Limit(NamedTuple):
     steps: int | None  # None if the environment does not say
 
 
+class Batch(NamedTuple):
+    """Resets and steps of several environments of the process."""
+
+    seeds: dict[int, int]  # number of an environment -> seed of the episode that it starts
+    numbers: list[int]  # the environments that take a step
+    actions: np.ndarray  # [numbers, action]
+
+
 class Picture(NamedTuple):
     """A rendered picture."""
 
@@ -60,36 +68,31 @@ class Broke(NamedTuple):
     reason: str
 
 
+class BatchSeen(NamedTuple):
+    """The results of a batch, in few objects, which are faster to pickle than an object for each environment."""
+
+    numbers: list[int]  # the environments that answered
+    observations: np.ndarray  # [numbers, ...]
+    rewards: list[float]
+    dones: list[bool]
+    successes: list[bool]
+    broken: dict[int, str]  # number of an environment that raised an error -> reason
+
+
 def serve(connection: Connection, make_environment: Callable[[], Any]) -> None:
     """Answer resets and steps until the other side closes the connection."""
     for number in STOP_SIGNALS:  # a terminal sends them to every process; only the main process handles them
         signal.signal(number, signal.SIG_IGN)
     warnings.filterwarnings("ignore", ".*precision lowered by casting")  # from OGBench's tables, at every reset
-    environment = None
+    environments = Environments(make_environment)
     while True:
         try:
             request = connection.recv()
         except (EOFError, OSError):
             return
         try:
-            if isinstance(request, Reset):
-                environment = environment or make_environment()
-                answer = reset(environment, request.seed)
-            elif isinstance(request, AskLimit):
-                environment = environment or make_environment()
-                answer = Limit(episode_limit(environment))
-            elif isinstance(request, Render):
-                answer = Picture(render(environment))
-            else:
-                assert environment is not None, "step before reset"
-                observation, reward, terminated, truncated, info = environment.step(request.action)
-                success = bool(info.get("success", False))
-                answer = Seen(observation, float(reward), terminated or truncated, success, bool(terminated))
-        except Exception as error:
-            environment = None
-            answer = Broke(f"{type(error).__name__}: {error}")
-        try:
-            connection.send(answer)
+            is_batch = isinstance(request, Batch)
+            connection.send(environments.answer_batch(request) if is_batch else environments.answer(request))
         except OSError:  # the other side has closed the connection
             return
 
@@ -103,6 +106,51 @@ def episode_limit(environment: Any) -> int | None:
         limits.append(getattr(layer.get("spec"), "max_episode_steps", None))
         environment = layer.get("env")
     return min((each for each in limits if isinstance(each, int)), default=None)
+
+
+class Environments:
+    """The environments of this process, which are made when they start their first episode."""
+
+    def __init__(self, make_environment: Callable[[], Any]):
+        self.make_environment = make_environment
+        self.made: dict[int, Any] = {}
+
+    def make(self, number: int) -> Any:
+        """Return an environment, and make it if necessary."""
+        if number not in self.made:
+            self.made[number] = self.make_environment()
+        return self.made[number]
+
+    def answer(self, request: Reset | Step | Render | AskLimit, number: int = 0) -> Seen | Picture | Limit | Broke:
+        """Pass a request to an environment; after an error, forget the environment."""
+        try:
+            if isinstance(request, Reset):
+                return reset(self.make(number), request.seed)
+            if isinstance(request, AskLimit):
+                return Limit(episode_limit(self.make(number)))
+            assert number in self.made, "an episode starts with a reset"
+            if isinstance(request, Render):
+                return Picture(render(self.made[number]))
+            observation, reward, terminated, truncated, info = self.made[number].step(request.action)
+            success = bool(info.get("success", False))
+            return Seen(observation, float(reward), bool(terminated or truncated), success, bool(terminated))
+        except Exception as error:
+            self.made.pop(number, None)
+            return Broke(f"{type(error).__name__}: {error}")
+
+    def answer_batch(self, batch: Batch) -> BatchSeen:
+        answers = {number: self.answer(Reset(seed), number) for number, seed in batch.seeds.items()}
+        for number, action in zip(batch.numbers, batch.actions, strict=True):
+            answers[number] = self.answer(Step(action), number)
+        seen = {number: answer for number, answer in answers.items() if isinstance(answer, Seen)}
+        return BatchSeen(
+            numbers=list(seen),
+            observations=np.array([answer.observation for answer in seen.values()]),
+            rewards=[answer.reward for answer in seen.values()],
+            dones=[answer.done for answer in seen.values()],
+            successes=[answer.success for answer in seen.values()],
+            broken={number: answer.reason for number, answer in answers.items() if isinstance(answer, Broke)},
+        )
 
 
 def render(environment: Any) -> np.ndarray:

@@ -93,6 +93,9 @@ class Task:
         control_rate: Steps of the data per second; None if unknown.
         maze: A maze to draw; the first two numbers of an observation are then a position in it.
         environment_modules: Modules that the server of environment processes imports once, for all of them.
+        shares_process: Whether several of its environments may run in one process, which makes evaluations faster. It
+            requires that a step neither draws from the global generators of Python and NumPy nor uses other state of
+            the process.
         success_timing: Whether the environment evaluates success "before" or "after" a step; None if unknown.
         timed_environments: Functions that make the environment, by success timing; empty if there is no choice.
         stacks_frames: Whether a run may choose the number of stacked images in an observation. The functions that make
@@ -112,6 +115,7 @@ class Task:
     control_rate: float | None = None
     maze: Maze | None = None
     environment_modules: tuple[str, ...] = ()
+    shares_process: bool = False
     success_timing: str | None = None
     timed_environments: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     stacks_frames: bool = False

@@ -119,6 +119,10 @@ class TaskSource(ABC):
         """
         return self.load(name).make_environment
 
+    def shares_process(self, name: str) -> bool:
+        """Return the `shares_process` of a task; the default loads the task."""
+        return self.load(name).shares_process
+
     def datasets(self) -> list[DatasetEntry]:
         """Return an entry for each dataset; by default, one for each task."""
         return [DatasetEntry(name, (name,)) for name in self.task_names()]

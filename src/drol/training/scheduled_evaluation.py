@@ -59,6 +59,7 @@ class ScheduledEvaluation:
                 processes,
                 keep_positions=task.maze is not None,
                 modules=task.environment_modules,
+                share=task.shares_process,
             )
 
     def __enter__(self) -> Self:

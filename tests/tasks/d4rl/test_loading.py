@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import jax
 import numpy as np
 import pytest
+from fake_environments import draws_globally
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -168,6 +169,15 @@ def test_a_task_is_data_an_environment_and_a_score(task):
 def test_the_environment_is_made_without_the_data(task):
     environment = SOURCE.make_environment(task.name)()
     assert environment.reset(seed=0)[0].shape == task.train.spec.observation_shape
+    environment.close()
+
+
+def test_environments_share_a_process_because_their_steps_leave_the_global_generators_alone(task):
+    assert task.shares_process
+    assert SOURCE.shares_process(task.name)
+    environment = SOURCE.make_environment(task.name)()
+    environment.reset(seed=0)
+    assert not draws_globally(environment)
     environment.close()
 
 

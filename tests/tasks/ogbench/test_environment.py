@@ -3,6 +3,7 @@ import os
 import sys
 
 import pytest
+from fake_environments import Walk, draws_globally
 
 from drol.errors import InputError
 from drol.tasks.ogbench import SOURCE
@@ -59,3 +60,25 @@ def test_a_machine_that_cannot_draw_is_told_what_to_install(no_screen, monkeypat
         draw_without_screen()
     assert "MUJOCO_GL" not in os.environ
     assert no_screen == []
+
+
+@pytest.mark.filterwarnings("ignore:.*precision lowered")  # of gymnasium, in the reset of a cube
+@pytest.mark.parametrize("name", ["pointmaze-medium-navigate-singletask-v0", "cube-single-play-singletask-v0"])
+def test_environments_share_a_process_because_their_steps_leave_the_global_generators_alone(name):
+    assert SOURCE.shares_process(name)
+    environment = SOURCE.make_environment(name)()
+    environment.reset(seed=0)
+    assert not draws_globally(environment)
+    environment.close()
+
+
+def test_environments_of_images_or_with_teleports_have_a_process_each():
+    assert not SOURCE.shares_process("visual-cube-single-play-singletask-v0")
+    assert not SOURCE.shares_process("pointmaze-teleport-navigate-singletask-v0")
+
+
+def test_a_draw_from_the_global_generator_is_seen():
+    environment = Walk("global generator")
+    environment.action_space.seed(0)
+    environment.reset(seed=0)
+    assert draws_globally(environment)

@@ -88,7 +88,8 @@ class Evaluation:
         environment.action_space.seed(0)
         observation, _ = environment.reset(seed=0)  # not observation_space, which knows nothing of stacked frames
         self.spec = Spec(observation.shape, environment.action_space.sample().size)
-        self.evaluator = Evaluator(functools.partial(cut_short, make_environment, STEPS), modules=SIMULATORS)
+        make, share = functools.partial(cut_short, make_environment, STEPS), find_source(task).shares_process(task)
+        self.evaluator = Evaluator(make, modules=SIMULATORS, share=share)
         self.policies: dict[str, Any] = {}
         self.played: set[int] = set()  # numbers of episodes; another number may need more processes
 

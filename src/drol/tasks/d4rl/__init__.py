@@ -31,6 +31,10 @@ class D4RL(TaskSource):
         names.check_name(name)
         return environment_maker(name)
 
+    def shares_process(self, name: str) -> bool:
+        names.check_name(name)
+        return True
+
     def datasets(self) -> list[DatasetEntry]:
         return names.list_datasets()
 

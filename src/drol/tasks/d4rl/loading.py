@@ -50,6 +50,7 @@ def load_d4rl_task(name: str, path: Path) -> Task:
         reward_offset=ANTMAZE_REWARD if antmaze else 0.0,
         maze=maze_map(variant) if antmaze else None,
         environment_modules=ANTMAZE_MODULES if antmaze else ADROIT_MODULES,
+        shares_process=True,
     )
 
 

@@ -34,6 +34,9 @@ class OGBench(TaskSource):
 
         return environment_maker(names.find_name(name))
 
+    def shares_process(self, name: str) -> bool:
+        return names.find_name(name).shares_process
+
     def datasets(self) -> list[DatasetEntry]:
         return names.list_datasets()
 

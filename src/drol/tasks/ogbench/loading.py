@@ -45,6 +45,7 @@ def load_single_task(name: TaskName, path: Path) -> Task:
         score_name="success (%)",
         maze=facts.maze,
         environment_modules=MODULES,
+        shares_process=name.shares_process,
     )
 
 

@@ -75,6 +75,11 @@ class TaskName:
     def full(self) -> str:
         return f"{'visual-' * self.visual}{self.environment}-{self.data}-singletask{self.task}-v0"
 
+    @property
+    def shares_process(self) -> bool:
+        """Whether several environments may run in one process; a teleport draws from NumPy's global generator."""
+        return not self.visual and "teleport" not in self.environment
+
     def environment_id(self, visual: bool) -> str:
         """Return the gymnasium id; the versions with and without images have the same goals."""
         return f"{'visual-' * visual}{self.environment}-singletask{self.task}-v0"
