@@ -6,25 +6,29 @@ The bare step is a loop over `environment.step` with the actions that the policy
 alternate. Processor time counts all processes, so other programs on the machine disturb it less than wall-clock time.
 """
 
+import os
+
+CORES = os.sched_getaffinity(0)
+
 import argparse
 import functools
 import json
-import os
 import statistics
 import time
 from pathlib import Path
 
+import gymnasium
 import jax
 import numpy as np
-from drol.bench.fresh_process import CutShort, cut_short
-from drol.bench.timers import make_policy
 
 from drol.algorithms.drol import DROL
 from drol.evaluation.episodes import ROWS, Evaluator, draw_rows
 from drol.evaluation.worker import reset
 from drol.machine import available_cores
-from drol.tasks import find_source
+from drol.tasks.ogbench.loading import environment_maker
+from drol.tasks.ogbench.names import find_name
 from drol.transition import Spec
+from drol_reproduction.bench.timers import make_policy
 
 MAZE, CUBE = "pointmaze-medium-navigate-singletask-task1-v0", "cube-single-play-singletask-task2-v0"
 CASES = {  # name -> task, hyperparameters, steps of an episode
@@ -33,6 +37,27 @@ CASES = {  # name -> task, hyperparameters, steps of an episode
     "cube, paper's size": (CUBE, {}, 40),
 }
 REPLAYED = 3  # episodes whose steps are replayed alone
+
+
+class CutShort(gymnasium.Wrapper):
+    """An environment whose episodes end after some steps at the latest."""
+
+    def __init__(self, environment, steps):
+        super().__init__(environment)
+        self.steps, self.taken = steps, 0
+
+    def reset(self, **options):
+        self.taken = 0
+        return self.env.reset(**options)
+
+    def step(self, action):
+        self.taken += 1
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return observation, reward, terminated, truncated or self.taken >= self.steps, info
+
+
+def cut_short(make_environment, steps):
+    return CutShort(make_environment(), steps)
 
 
 def record_actions(environment, policy, seed):
@@ -70,15 +95,14 @@ def used_seconds(evaluator):
 
 def measure(case, episodes, rounds):
     task, settings, steps = CASES[case]
-    source = find_source(task)
-    make = functools.partial(cut_short, source.make_environment(task), steps)
-    environment: CutShort = make()
+    make = functools.partial(cut_short, environment_maker(find_name(task)), steps)
+    environment = make()
     environment.action_space.seed(0)
     observation, _ = environment.reset(seed=0)
     policy = make_policy(DROL(**settings), Spec(observation.shape, environment.action_space.sample().size))
     recorded = [record_actions(environment, policy, seed) for seed in range(REPLAYED)]
     found = {"bare_ms": [], "evaluation_ms": [], "ratio": []}
-    with Evaluator(make, share=source.shares_process(task)) as evaluator:
+    with Evaluator(make, share=find_name(task).shares_process) as evaluator:
         evaluator.run(policy, episodes)  # starts the processes
         for _ in range(rounds):
             before = bare_seconds(environment, recorded)
@@ -99,7 +123,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)
     parsed = parser.parse_args()
-    jax.config.update("jax_platforms", "cpu")
+    jax.devices()
+    os.sched_setaffinity(0, CORES)  # the start of jax widens it to all cores
     found = {}
     for case in parsed.cases:
         found[case] = measure(case, parsed.episodes, parsed.rounds)

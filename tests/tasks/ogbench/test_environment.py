@@ -8,6 +8,7 @@ from fake_environments import Walk, draws_globally
 from drol.errors import InputError
 from drol.tasks.ogbench import SOURCE
 from drol.tasks.ogbench.environment import draw_without_screen, make_ogbench
+from drol.tasks.ogbench.names import find_name
 
 
 def test_the_environment_of_a_task_is_made_without_its_data(tmp_path, monkeypatch):
@@ -65,7 +66,7 @@ def test_a_machine_that_cannot_draw_is_told_what_to_install(no_screen, monkeypat
 @pytest.mark.filterwarnings("ignore:.*precision lowered")  # of gymnasium, in the reset of a cube
 @pytest.mark.parametrize("name", ["pointmaze-medium-navigate-singletask-v0", "cube-single-play-singletask-v0"])
 def test_environments_share_a_process_because_their_steps_leave_the_global_generators_alone(name):
-    assert SOURCE.shares_process(name)
+    assert find_name(name).shares_process
     environment = SOURCE.make_environment(name)()
     environment.reset(seed=0)
     assert not draws_globally(environment)
@@ -73,8 +74,8 @@ def test_environments_share_a_process_because_their_steps_leave_the_global_gener
 
 
 def test_environments_of_images_or_with_teleports_have_a_process_each():
-    assert not SOURCE.shares_process("visual-cube-single-play-singletask-v0")
-    assert not SOURCE.shares_process("pointmaze-teleport-navigate-singletask-v0")
+    assert not find_name("visual-cube-single-play-singletask-v0").shares_process
+    assert not find_name("pointmaze-teleport-navigate-singletask-v0").shares_process
 
 
 def test_a_draw_from_the_global_generator_is_seen():
