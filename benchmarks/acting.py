@@ -118,7 +118,7 @@ def measure_latency(ways, calls: int):
 
 
 def measure_server(bundle: Path, clients: int, seconds: float):
-    """Requests a second and how long they take, with so many clients on this machine that ask again at once."""
+    """Requests per second and their latency, with a number of local clients that send requests without pause."""
     command = [sys.executable, "-m", "drol_runtime.serve", str(bundle), "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None

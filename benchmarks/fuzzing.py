@@ -1,6 +1,6 @@
 """Coverage-guided fuzzing of everything that reads files: python benchmarks/fuzzing.py --minutes 60 --csv FILE
 
-Each reader gets an equal share of the time, in a process of its own that is started again when it dies. A file may be
+Each reader gets an equal share of the time, in a separate process that restarts after a crash. A file may be
 read, to exactly the numbers that another reader of the format finds in it, or refused with an `InputError`; everything
 else is a fault: a traceback, a warning, an abort of the process, more than 30 seconds, another number. Faults are
 written to --faults with the bytes that cause them, and make the exit code 1.
@@ -118,7 +118,7 @@ def fuzz(reader: str, seconds: float, seed: int, counts: Path, faults: Path) -> 
 
 
 def change(content: bytes, generator: random.Random) -> bytes:
-    """Return a file of which some bytes were changed, taken out, doubled or cut off."""
+    """Return a file with some bytes changed, removed, repeated or cut off."""
     data = bytearray(content)
     for _ in range(generator.choice((1, 1, 1, 2, 4))):
         place, kind = generator.randrange(len(data) + 1), generator.randrange(8)

@@ -3,7 +3,7 @@
     python benchmarks/importing.py --gigabytes 2 --folder /tmp/big --out results/importing.json
 
 Each file is made, read by the library of its format alone (every value once, in blocks of about 8 MB), read as steps by
-drol, and imported; each in a process of its own, on one core, best of so many repeats. Speeds are in MB of the arrays
+drol, and imported; each in a separate process, on one core, the best of several repeats. Speeds are in MB of the arrays
 per second of processor time, which other work on the machine changes little; the seconds of the wall are given, too.
 The files and datasets are removed afterwards.
 """

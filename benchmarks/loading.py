@@ -3,7 +3,7 @@
     python benchmarks/loading.py                               a generated file of antmaze-large
     python benchmarks/loading.py --file antmaze-large-navigate-v0.npz     that file, tiled to a million transitions
 
-Time is that of the call, after imports; on a busy machine look at its processor time. Memory is the peak of the process
+Time covers the call, without imports; on a busy machine look at its processor time. Memory is the peak of the process
 above what it held before the call.
 """
 
@@ -65,7 +65,7 @@ def main() -> int:
     parser.add_argument("--file", type=Path, help="an OGBench file of the task, which is tiled (default: random walks)")
     parser.add_argument("--transitions", type=int, default=1_000_000)
     parser.add_argument("--stored", action="store_true", help="do not compress the file, unlike OGBench's")
-    parser.add_argument("--repeats", type=int, default=3, help="the best of so many is taken")
+    parser.add_argument("--repeats", type=int, default=3, help="the best of this many repeats counts")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.npz"
@@ -89,7 +89,7 @@ def main() -> int:
 
 
 def write(path: Path, source: Path | None, transitions: int, stored: bool) -> None:
-    """A file of at least so many transitions, in trajectories of a thousand."""
+    """Write a file with at least this many transitions, in trajectories of a thousand."""
     if source is None:
         rows = 1001
         generator = np.random.default_rng(0)

@@ -19,7 +19,7 @@ class Space:
 
 
 class Walk:
-    """A point pushed by the actions and by chance; what it sees is its position and the time.
+    """A point moved by actions and noise; it observes its position and the time.
 
     `fault` happens in the episode with the seed `seed`: in its reset, or in its third step.
     """

@@ -1,4 +1,4 @@
-"""Disks that are full: a limit for the size of files, and a small file system of its own."""
+"""Full disks: a limit on the size of files, and a small separate file system."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ import pytest
 
 @contextlib.contextmanager
 def largest_file(count: int) -> Iterator[None]:
-    """Let no file grow beyond so many bytes; the system then answers "File too large"."""
+    """Limit the size of files; larger writes fail with "File too large"."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (count, before[1]))
     try:
@@ -45,5 +45,5 @@ def fill(folder: Path) -> None:
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """What a write that failed may have left behind."""
+    """Return the files that a failed write may leave."""
     return [path for path in folder.rglob(".*") if path.name != ".lock"]

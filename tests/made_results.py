@@ -24,7 +24,7 @@ def made_result(outcomes: str | None = None, settings: dict | None = None, **cha
 
 
 def made_group(method: str, successes: list[int], episodes: int = 50, **changes) -> list[Result]:
-    """An evaluation of each seed with so many successes, spread over the episodes."""
+    """Return an evaluation of each seed with the given numbers of successes, spread over the episodes."""
 
     def outcome(number: int, count: int) -> str:
         return str((number + 1) * count // episodes - number * count // episodes)

@@ -12,7 +12,7 @@ EPISODE = Episode(0, -1.0, 1, True)
 
 
 def made_sweep(root, **changes) -> Sweep:
-    """FQL with four values of alpha, of which the largest scores most, and two seeds."""
+    """FQL with two seeds and four values of alpha; the largest value has the highest score."""
     values = {
         "name": "made",
         "tasks": (MAZE,),

@@ -1,4 +1,4 @@
-"""Expert policies that nobody trained."""
+"""Random expert policies without training."""
 
 from itertools import pairwise
 

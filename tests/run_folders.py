@@ -13,7 +13,7 @@ class Killed(BaseException):
 def files(path: Path) -> dict[str, bytes]:
     """Everything in a run's folder that may not change by itself; a file without a row is as good as none.
 
-    What a rewind forgot is kept, but is no part of the run.
+    Rows removed by a rewind stay in a file, but do not belong to the run.
     """
     found = {str(each.relative_to(path)): each.read_bytes() for each in path.rglob("*") if each.is_file()}
     return {name: content for name, content in sorted(found.items()) if content and not name.startswith("forgotten/")}

@@ -1,4 +1,4 @@
-"""A real SLURM of one node on this machine, for tests: `slurmctld` and `slurmd` with a configuration of their own."""
+"""A real SLURM of one node on this machine, for tests: `slurmctld` and `slurmd` with a separate configuration."""
 
 import contextlib
 import getpass

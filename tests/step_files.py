@@ -40,7 +40,7 @@ def refusal(call, *arguments, **options) -> str:
 
 
 def write_dataset(root, rows, name="mine", pieces=1, **options) -> StoredDataset:
-    """Rows as a dataset on disk, written in so many pieces."""
+    """Write rows as a dataset on disk, in the given number of pieces."""
     with DatasetWriter(name, root, **options) as writer:
         for piece in np.array_split(np.arange(len(rows["last"])), pieces):
             writer.append({key: array[piece] for key, array in rows.items()})
@@ -50,7 +50,7 @@ def write_dataset(root, rows, name="mine", pieces=1, **options) -> StoredDataset
 
 @st.composite
 def episode_lengths(draw, rows: int) -> list[int]:
-    """Numbers of transitions of trajectories that fill so many rows."""
+    """Return the lengths of trajectories that fill the given number of rows."""
     lengths, left = [], rows
     while left:
         taken = draw(st.integers(2, left))

@@ -1,8 +1,8 @@
 """Small runs, policies and a dataset of every release, which each later version must read; and what they answered then.
 
-    python tests/stored_files.py        makes those of this version anew, in tests/stored/VERSION
+    python tests/stored_files.py        writes the files of this version to tests/stored/VERSION
 
-A release does that once; files of earlier releases are never made again, or nothing would be known of them.
+A release does that once. The files of earlier releases are never regenerated: they test that old files still work.
 """
 
 import json
@@ -46,7 +46,7 @@ def config_of(name: str, steps: int) -> RunConfig:
 
 
 def actions_of(run: Run) -> list:
-    """What the newest policy of each seed answers, to 8 digits."""
+    """Return the actions of the newest policy of each seed, to 8 digits."""
     return [
         np.round(run.policy(seed=seed).act(OBSERVATIONS, seed=1).astype(float), 8).tolist() for seed in run.config.seeds
     ]

@@ -222,8 +222,8 @@ def test_arrays_that_are_no_safetensors_file_are_damaged(tmp_path):
         ({"a": jnp.zeros((2, 4))}, "a is float32[2, 3] where float32[2, 4] is expected"),
         ({"a": jnp.zeros((2, 3), jnp.int32)}, "a is float32[2, 3] where int32[2, 3] is expected"),
         ({"a": jnp.zeros(())}, "a is float32[2, 3] where float32[] is expected"),
-        ({"a": jnp.zeros((2, 3)), "b": jnp.zeros(1)}, "its arrays are of another structure; b is only on one side"),
-        ({"a": [jnp.zeros((2, 3))]}, "its arrays are of another structure; a is only on one side"),
+        ({"a": jnp.zeros((2, 3)), "b": jnp.zeros(1)}, "its arrays have another structure; b is only in one of them"),
+        ({"a": [jnp.zeros((2, 3))]}, "its arrays have another structure; a is only in one of them"),
     ],
 )
 def test_a_tree_of_another_shape_type_or_structure_is_named(tmp_path, like, message):

@@ -34,7 +34,7 @@ FAULTS = {
     "{": "not JSON (Expecting property name",
     "[" * 100_000: "not JSON (",
     '{"name": NaN}': "not JSON (NaN is not a number)",
-    '{"name": "a", "name": "b"}': "not JSON (the key 'name' is there twice)",
+    '{"name": "a", "name": "b"}': "not JSON (repeated key 'name')",
     '{"name": ' + "1" * 5000 + "}": "not JSON (Exceeds the limit",
     "[]": "expected an object, got []",
     "{}": "name: missing",

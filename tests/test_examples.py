@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 @pytest.fixture
 def example(monkeypatch):
-    """Import an example as a module; what it registers is forgotten afterwards."""
+    """Import an example as a module; remove its registrations afterwards."""
     monkeypatch.setattr(drol.algorithms, "REGISTERED", {})
     monkeypatch.setattr(drol.tasks, "REGISTRY", drol.tasks.Registry())
 

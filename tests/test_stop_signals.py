@@ -8,7 +8,7 @@ from drol.stop_signals import stop_requests
 
 
 def ignore(number, _):
-    """Stand for a handler that somebody else installed."""
+    """A handler installed by other code."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])

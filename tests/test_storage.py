@@ -1,4 +1,4 @@
-"""Files and folders are whole or not there, whatever happens while they are written."""
+"""Files and folders are complete or absent after any fault during their writing."""
 
 import errno
 import fcntl

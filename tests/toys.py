@@ -57,7 +57,7 @@ def random_state(algorithm: DROL | DROLEquation, seed: int = 0, spec: Spec = SPE
 
 
 def random_batch(rows: int = 32, seed: int = 0) -> Transition:
-    """Random transitions, some of which end the task."""
+    """Return random transitions; some of them end the task."""
     generator = np.random.default_rng(seed)
     batch = Transition(
         observation=generator.normal(size=(rows, OBSERVATION_SIZE)),

@@ -1,4 +1,4 @@
-"""Run by tests in a process of its own that has two virtual devices: trains with one and with two of them.
+"""Tests run this file in a separate process with two virtual devices; it trains on one and on both.
 
 Prints, for each number of seeds, what was spread and the largest difference of any trained array; then how often the
 compiled program of a split batch adds numbers up over devices.

@@ -5,7 +5,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same to Python
+if TYPE_CHECKING:  # for editors and type checkers; MODULES below repeats it for Python
     from drol.algorithms import (
         ALGORITHMS,
         BC,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:  # for editors and type checkers; MODULES below says the same 
 
 __version__ = "0.1.0"
 
-# Where the public names live. A name is imported when it is first used, so that `drol --help` does not wait for jax.
+# The modules of the public names. A name is imported at its first use, so that `drol --help` does not import jax.
 MODULES = {
     "drol.algorithms": (
         "ALGORITHMS", "Algorithm", "BC", "BFN", "DROL", "DROLChoice", "DROLControl", "DROLEquation",

@@ -50,14 +50,14 @@ def allowed_words(field: dataclasses.Field) -> str:
 def check_field(field: dataclasses.Field, value: Any) -> None:
     """Raise `InputError` for a value of the wrong type, outside the bounds, or not among the choices of a field."""
 
-    def refuse(words: str) -> NoReturn:
+    def reject(words: str) -> NoReturn:
         raise InputError(f"{field.name} is {value!r}; it must be {words}")
 
     kind, choices = type(field.default), field.metadata["choices"]
     if choices is not None and (value not in choices or isinstance(value, bool)):
-        refuse(allowed_words(field))
+        reject(allowed_words(field))
     if kind is tuple and (not isinstance(value, tuple) or (field.default and not value)):
-        refuse(KINDS[kind])
+        reject(KINDS[kind])
     if kind is tuple and len(value) > LONGEST:
         raise InputError(f"{field.name} has {len(value):,} entries; it must have at most {LONGEST}")
     entry_kinds = {float: (int, float), tuple: (int,)}.get(kind, (kind,))
@@ -65,9 +65,9 @@ def check_field(field: dataclasses.Field, value: Any) -> None:
     high = math.inf if field.metadata["maximum"] is None else field.metadata["maximum"]
     for entry in value if kind is tuple else (value,):
         if not isinstance(entry, entry_kinds) or (isinstance(entry, bool) and kind is not bool):
-            refuse(KINDS[kind])
+            reject(KINDS[kind])
         if isinstance(entry, int | float) and not (low <= entry <= high and abs(entry) < LARGEST):
-            refuse(allowed_words(field))
+            reject(allowed_words(field))
 
 
 def check_at_least(name: str, value: int, least: int) -> None:

@@ -78,7 +78,7 @@ def load_tree(folder: Path, like: Tree, only: bool = True, finite: bool = False)
     expected = dict(named_leaves(like))
     odd = sorted(leaves.keys() ^ expected.keys() if only else expected.keys() - leaves.keys())
     if odd:
-        raise DamagedCheckpoint(f"its arrays are of another structure; {odd[0]} is only on one side")
+        raise DamagedCheckpoint(f"its arrays have another structure; {odd[0]} is only in one of them")
     for name, leaf in expected.items():
         found = leaves[name]
         if found.shape != leaf.shape or found.dtype != leaf.dtype:
@@ -161,7 +161,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / MANIFEST
     try:
-        content = read_json(path, dict[str, Any], nan=True)  # of metrics in the metadata
+        content = read_json(path, dict[str, Any], nan=True)  # the metadata may have NaN metrics
         right = content.get("manifest_sha256") == manifest_digest(content)
     except (OSError, InputError, RecursionError) as error:
         raise DamagedCheckpoint(f"{MANIFEST} cannot be read ({error})") from error

@@ -49,7 +49,7 @@ def read_json(
         kind: A type that msgspec knows: a dataclass, a TypedDict, `dict[str, int]` and so on.
         extra: Whether to ignore keys that the type does not have.
         nan: Whether NaN and Infinity are numbers.
-        opened: Opens the file in place of `Path.open`.
+        opened: A function that opens the file, instead of `Path.open`.
     """
     with opened(path) if opened else path.open("rb") as file:
         text = file.read(LARGEST_BYTES + 1)
@@ -105,7 +105,7 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = {}
     for key, value in pairs:
         if key in values:
-            raise ValueError(f"the key {reprlib.repr(key)} is there twice")
+            raise ValueError(f"repeated key {reprlib.repr(key)}")
         values[key] = value
     return values
 

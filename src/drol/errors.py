@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 # Exit codes of commands, besides 0 (success), 1 (something failed), 2 (bad input) and 128 + n (signal n).
-DAMAGE_SET_ASIDE = 3  # finished, but corrupted files or rows were found and quarantined or skipped
+CORRUPTED_FILES = 3  # finished, but corrupted files or rows were found and quarantined or skipped
 DIVERGED = 4  # training diverged
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 FEW = 12  # names that an error message lists
@@ -44,7 +44,7 @@ def unknown_name(what: str, name: str, known: Iterable[str], advice: str = "") -
     """Return the error for an unknown name; it suggests a similar known name if there is one.
 
     Args:
-        what: What the name stands for, such as "algorithm".
+        what: The thing that has the name, such as "algorithm".
         name: The name that was given.
         known: All valid names.
         advice: A last sentence, such as where all names are listed.

@@ -19,7 +19,7 @@ def check_format(kind: str, path: Path, found: Any, advice: str = "") -> None:
         kind: A type of file: a name in `FORMATS`.
         path: The file, for the message.
         found: The number that the file gives as its format.
-        advice: What to do about another format that is not a newer one.
+        advice: How to fix an older or unknown format.
     """
     known = FORMATS[kind]
     if type(found) is int and found > known:

@@ -163,7 +163,7 @@ def check_observation(observation: ArrayLike, shape: tuple[int, ...], batch: boo
     try:
         values = np.asarray(observation)
     except ValueError as error:  # lists of different lengths
-        raise InputError(f"the observation is no array ({error}); this policy takes shape {list(shape)}") from error
+        raise InputError(f"the observation is not an array ({error}); this policy takes shape {list(shape)}") from error
     if values.shape != shape and not (batch and values.shape[1:] == shape and values.ndim == len(shape) + 1):
         several = ", or a batch of such" if batch else ""
         raise InputError(f"the observation has shape {list(values.shape)}; this policy takes {list(shape)}{several}")
@@ -227,7 +227,7 @@ def load_policies(folder: Path, algorithm: type[Algorithm] | None = None) -> dic
         networks, standardisation = load_tree(folder, policy_shapes(built, spec, len(seeds)))
     except DamagedCheckpoint as error:
         raise InputError(
-            f"the policy in {folder} cannot be used: {error}; remove that folder to go on without it"
+            f"the policy in {folder} cannot be used: {error}; remove that folder to continue without it"
         ) from error
     return {
         seed: Policy(built, jax.tree.map(lambda leaf, i=i: leaf[i], networks), standardisation, *outside)
@@ -274,12 +274,12 @@ def read_description(folder: Path, kind: type[Algorithm] | None) -> tuple[Algori
         box = saved.get("action_box")
         if len(shape) not in (1, 3) or prod(shape) > most:
             raise InputError(
-                f"observation_shape: expected one size or three, as in its arrays, got {reprlib.repr(shape)}"
+                f"observation_shape: expected one size or three, as in the arrays, got {reprlib.repr(shape)}"
             )
         if size > most:
             raise InputError(f"action_size: expected a size as in its arrays, got {size}")
         if len(set(seeds)) < len(seeds):
-            raise InputError(f"seeds: expected different numbers, got {list(seeds)}")
+            raise InputError(f"seeds: expected unique numbers, got {list(seeds)}")
         if box and any(len(side) != size for side in box):
             raise InputError(f"action_box: expected {size} lowest and {size} highest values, got {reprlib.repr(box)}")
         algorithm = kind.from_dict(saved["hyperparameters"])

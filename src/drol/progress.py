@@ -42,7 +42,7 @@ class Progress:
         self.console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
         self.done = 0.0
         self.total: float | None = None
-        self.first: float | None = None  # what was done when the clock started
+        self.first: float | None = None  # units already done when the clock started
         self.seconds = 0.0
         self.started = self.last_line = time.monotonic()
         self.bar: Bar | None = None

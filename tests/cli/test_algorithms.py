@@ -69,8 +69,8 @@ def test_the_equation_has_the_printed_numbers_of_the_paper(capsys):
 
 
 def test_a_method_that_the_paper_does_not_have_says_so(capsys):
-    words = "none, so its defaults hold: driftql is not a method of the paper's tables"
-    assert show("driftql", capsys).endswith(f"  {words}\n  `--preset laptop` has small networks for it\n")
+    words = "none: driftql is not in the paper's tables; its default hyperparameters are used"
+    assert show("driftql", capsys).endswith(f"  {words}\n  `--preset laptop` uses small networks for it\n")
 
 
 class Mine(BC):
@@ -89,7 +89,7 @@ def test_an_algorithm_of_somebody_else_is_listed_and_shown(capsys, monkeypatch):
     finally:
         del REGISTERED["mine"]
     assert output.startswith("mine: An algorithm of somebody else.\n")
-    assert output.endswith("none, so its defaults hold: mine is not a method of the paper's tables\n")
+    assert output.endswith("none: mine is not in the paper's tables; its default hyperparameters are used\n")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_an_algorithm_of_somebody_else_is_listed_and_shown(capsys, monkeypatch):
     [
         (["show", "fqll"], "unknown algorithm 'fqll'; did you mean fql?"),
         (["shw"], "unknown command 'shw' of `drol algorithms`; did you mean show?"),
-        (["list"], "unknown command 'list' of `drol algorithms`; it has show"),
+        (["list"], "unknown command 'list' of `drol algorithms`; the only command is show"),
         (["fql"], "did you mean `drol algorithms show fql`?"),
         (["show"], "name"),
         (["--jsn"], "unknown argument '--jsn'"),

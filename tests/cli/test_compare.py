@@ -47,8 +47,8 @@ def test_a_broken_row_is_named_and_the_exit_code_says_so(file, capsys):
 
 
 MISTAKES = {
-    "page": (["--out", "page.pdf"], "the page is page.pdf; its name must end in .html"),
-    "folder": (["--out", "nowhere/page.html"], "cannot write nowhere/page.html: there is no folder"),
+    "page": (["--out", "page.pdf"], "--out is page.pdf; its name must end in .html"),
+    "folder": (["--out", "nowhere/page.html"], "cannot write nowhere/page.html: the folder"),
     "at": (["--at", "first"], "--at: invalid choice: 'first'"),
     "baseline": (["--baseline", "fqll"], "unknown group 'fqll'; did you mean fql?"),
 }

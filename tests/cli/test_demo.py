@@ -9,11 +9,11 @@ def test_the_demo_trains_evaluates_and_writes_a_page(tmp_path, capsys):
     command = ["demo", "--seed", "3", "--steps", "20", "--episodes", "1", "--out", str(out)]
     assert main(command) == 0
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0].startswith("DROL learns to cross a maze (pointmaze-medium-navigate-singletask-task1-v0)")
+    assert printed[0].startswith("training DROL to cross a maze (pointmaze-medium-navigate-singletask-task1-v0)")
     assert printed[2].startswith("success in one pass: ")
     assert printed[3].startswith("success, best of 16: ")
     assert printed[4].startswith("routed BC loss: ")
-    assert printed[5] == f"look at it:           {out / 'report.html'}"
+    assert printed[5] == f"report:               {out / 'report.html'}"
     run = open_run(out)
     assert run.finished
     assert run.config.seeds == (3,)
@@ -23,7 +23,7 @@ def test_the_demo_trains_evaluates_and_writes_a_page(tmp_path, capsys):
     assert "Candidates and their cells" in page
     assert "Dashed: the run in <code>demo-cloning</code>" in page
     assert open_run(tmp_path / "demo-cloning").config.algorithm.q_weight == 0
-    assert main(command) == 0  # again: nothing is trained, the page is made again
+    assert main(command) == 0  # again: no training, only a new page
     assert "success in one pass" in capsys.readouterr().out
 
 

@@ -46,7 +46,7 @@ def test_the_table_has_a_line_for_each_policy_and_the_rows_are_written(run, caps
     assert titles.split()[:2] == ["step", "seed"]
     assert (first.split()[:2], last.split()[:2]) == (["0", "3"], ["6", "3"])
     assert len(first) == len(titles) == len(last)
-    assert where == f"written to {run.offline_file}"
+    assert where == f"wrote {run.offline_file}"
     rows = run.read_offline_evaluations()
     assert f"{rows[1].figures['value']:.2f}" in last.split()
 
@@ -55,4 +55,4 @@ def test_data_that_was_trained_on_is_called_so(run, capsys, monkeypatch):
     task = tiny_task(environment=None, validation=None)
     monkeypatch.setattr(config_module, "load_task", lambda name, dataset: task)
     assert main(["evaluate", str(run.path), "--offline", "--updates", "3"]) == 0
-    assert capsys.readouterr().out.startswith("on data that the policy was trained on (there is no other)")
+    assert capsys.readouterr().out.startswith("on the training data (no data is held out)")

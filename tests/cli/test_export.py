@@ -20,8 +20,8 @@ def test_export_says_how_far_each_output_is_from_the_policy(run, tmp_path, capsy
     out = tmp_path / "bundle"
     assert main(["export", str(run), "--out", str(out), "--step", "6", "--seed", "7", "--best-of", "2", "--onnx"]) == 0
     printed = capsys.readouterr().out
-    assert "bundle     acts as the trained policy to" in printed
-    assert "onnx       acts as the trained policy to" in printed
+    assert "bundle     difference from the trained policy:" in printed
+    assert "onnx       difference from the trained policy:" in printed
     assert sorted(path.name for path in out.iterdir()) == [
         "bundle.json", "policy.onnx", "test.safetensors", "weights.safetensors",
     ]  # fmt: skip

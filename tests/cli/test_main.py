@@ -59,8 +59,8 @@ MISTAKES = {
     "a flag without its value": (["train", "--algorithm"], "argument --algorithm: expected one argument"),
     "a name with line breaks": (["train", "files/x\ny"], "unknown task 'files/x\\ny'"),
     "a name that no file has": (["train", "--out", "x\0y"], "'x\\x00y' has a NUL byte"),
-    "a variable that is not set": (["train", "--dataset", ""], "an argument is empty, perhaps by a variable"),
-    "an empty value": (["train", "--out="], "--out= is empty, perhaps by a variable"),
+    "a variable that is not set": (["train", "--dataset", ""], "empty value for an argument (unset shell variable?)"),
+    "an empty value": (["train", "--out="], "empty value for --out (unset shell variable?)"),
     "an infinite rate": (["train", "--learning-rate", "inf"], "learning_rate is inf; it must be from 1e-12 to 1"),
     "no rate": (["train", "--learning-rate", "0"], "learning_rate is 0.0; it must be from 1e-12 to 1"),
     "two values for a flag": (["train", "--bc-weight", "0.1", "0.3"], "0.3 is not a task; most flags take one value"),
@@ -69,7 +69,10 @@ MISTAKES = {
     "the beginning of a task": (["train", "pointmaze"], "did you mean pointmaze-medium-navigate-singletask-v0?"),
     "no task at all": (["train", "nope"], "unknown task 'nope'. `drol data list --all` names all tasks"),
     "no module to import": (["train", "--import"], "--import needs the name of a module"),
-    "a module that is not there": (["train", "--import", "no_such"], "there is no module 'no_such' here or installed"),
+    "a module that is not there": (
+        ["train", "--import", "no_such"],
+        "module 'no_such' is neither here nor installed",
+    ),
     "a seed twice": (["train", "--seeds", "1", "2", "1"], "seeds 1 2 1 has duplicates"),
     "a flag of other methods": (["train", "--alpha", "3"], "--alpha is a hyperparameter of "),
     "a misspelt flag": (["train", "--bc-wieght", "3"], "unknown argument '--bc-wieght'; did you mean --bc-weight?"),
@@ -77,7 +80,7 @@ MISTAKES = {
     "an unknown choice": (["train", "--q-aggregation", "median"], "--q-aggregation: invalid choice: 'median'"),
     "a missing dataset": (["train", "--dataset", "no/such.npz"], "dataset file no/such.npz does not exist"),
     "not a run": (["evaluate", "no/such"], "no/such is not a run folder"),
-    "not a run to report": (["report", "no/such"], "no/such is no folder; give a run, or a folder with runs"),
+    "not a run to report": (["report", "no/such"], "no/such is not a folder; give a run, or a folder with runs"),
     "an unknown dataset": (["data", "collect", "antmaze-x"], "unknown dataset 'antmaze-x'; did you mean antmaze-"),
     "an unknown data command": (["data", "colect"], "unknown command of `drol data` 'colect'; did you mean collect?"),
 }
@@ -238,7 +241,7 @@ def test_memory_that_is_used_up_is_one_line_and_a_fault_of_ours_is_not_hidden(mo
         raise MemoryError("Unable to allocate 3.6 TiB")
 
     assert run_as(monkeypatch, run) == 1
-    assert "there is not enough memory (Unable to allocate 3.6 TiB)" in capsys.readouterr().err
+    assert "not enough memory (Unable to allocate 3.6 TiB)" in capsys.readouterr().err
 
     def fail(_):
         raise KeyError("ours")

@@ -15,7 +15,7 @@ def test_several_runs_are_reported_on_one_page(tmp_path, capsys, monkeypatch):
     assert main(["report", "a", "b"]) == 0
     printed = capsys.readouterr()
     assert printed.out == "report: report.html\n"
-    assert "the task toy cannot be loaded, so nothing is drawn of its data" in printed.err
+    assert "the task toy cannot be loaded, so its data is not shown" in printed.err
     assert "report: 4/4 parts" in printed.err
     assert "was the page of other runs" not in printed.err
     assert main(["report", "b", "--out", "report.html"]) == 0
@@ -32,7 +32,7 @@ def test_several_runs_are_reported_on_one_page(tmp_path, capsys, monkeypatch):
     assert main(["report", "a", "--out", "all.pdf"]) == 2
     assert "the page is all.pdf; its name must end in .html" in capsys.readouterr().err
     assert main(["report", "a", "--video", "1"]) == 2
-    assert "has no evaluation to record; leave --video out" in capsys.readouterr().err
+    assert "has no evaluation to record; remove --video" in capsys.readouterr().err
 
 
 def test_watch_serves_until_it_is_ended(tmp_path):
@@ -47,5 +47,5 @@ def test_watch_serves_until_it_is_ended(tmp_path):
         with urllib.request.urlopen(line.split(" at ")[1].split()[0] + "runs.json", timeout=30) as answer:
             assert b'"name":"a"' in answer.read()
         process.send_signal(signal.SIGINT)
-        assert process.stdout.read() == "ended\n"
+        assert process.stdout.read() == "stopped\n"
     assert process.returncode == 0

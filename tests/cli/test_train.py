@@ -126,14 +126,14 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     os.kill(process.pid, signal.SIGINT)
     printed, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
-    assert "the same command goes on from step" in printed
+    assert "the same command resumes from step" in printed
     assert "Traceback" not in errors
     assert any((out / "checkpoints").iterdir())
 
 
 @pytest.mark.parametrize(
     ("finished", "words"),
-    [(False, "goes on from step 5 of 10"), (True, "makes the evaluations that are missing")],
+    [(False, "resumes from step 5 of 10"), (True, "runs the missing evaluations")],
 )
 def test_a_run_that_a_signal_stopped_says_what_is_left_and_returns_its_number(capsys, finished, words):
     stopped = types.SimpleNamespace(
@@ -150,7 +150,7 @@ def test_a_run_that_a_signal_stopped_says_what_is_left_and_returns_its_number(ca
 def test_a_dataset_without_a_name_is_refused(capsys):
     for flag, name in (("--dataset", "dataset"), ("--from", "start_from")):
         assert main(["train", "--preset", "laptop", flag, ""]) == 2
-        assert capsys.readouterr().err.startswith("drol: error: an argument is empty, perhaps by a variable")
+        assert capsys.readouterr().err.startswith("drol: error: empty value for an argument (unset shell variable?)")
         with pytest.raises(InputError, match=f"{name} is ''; it must name a file or folder, or be left out"):
             drol.settings(preset="laptop", **{name: ""})
 

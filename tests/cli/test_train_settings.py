@@ -119,3 +119,15 @@ def test_the_choice_for_own_data_is_printed_and_trained(tmp_path, monkeypatch, c
     assert main(["train", "files/mine"]) == 0
     assert main(["train", "files/mine", "--steps", "50"]) == 0
     assert trained[1][1] == trained[2][1]  # the folder does not depend on the speed or the number of updates
+
+
+def help_text(capsys, *arguments):
+    with pytest.raises(SystemExit):
+        main(["train", *arguments, "--help"])
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_help_shows_the_defaults_of_the_preset(capsys):
+    assert f"updates of each seed (default: {LAPTOP_RUN['steps']})" in help_text(capsys, "--preset", "laptop")
+    assert "updates of each seed (default: 1000000)" in help_text(capsys)
+    assert "gamma, discount of the Bellman target (default: 0.995)" in help_text(capsys, GIANT)

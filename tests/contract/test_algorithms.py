@@ -223,7 +223,7 @@ def what_happens(algorithm, totals):
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_hyperparameter_changes_something(name):
-    """Nothing is compiled, since most values would need a program of their own, and the first difference is enough."""
+    """The test compiles nothing: most values would need a separate program, and the first difference is enough."""
     algorithm = ALGORITHMS[name](hidden_sizes=(12,), batch_size=16)
     like = jax.eval_shape(lambda key: algorithm.init(key, SPEC), jax.random.key(0))
     metrics = jax.eval_shape(algorithm.update, like, random_batch(16), jax.random.key(0))[1]

@@ -99,5 +99,5 @@ def test_the_convolutions_of_drol_do_not_grow_with_the_number_of_candidates(data
 
     assert work(1) == work(16) == work(64)
     # Forward: the candidates, the next action, its target value, the winner, its value, the value of the data.
-    # Backward: actor and critic, of which the first layer needs no gradient of its input.
+    # Backward: actor and critic; the first layer needs no gradient of its input.
     assert work(16)[0] == 6 * CONVOLUTIONS + 2 * (2 * CONVOLUTIONS - 1)

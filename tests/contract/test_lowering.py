@@ -28,7 +28,7 @@ SEEDS = 2  # one program, by vmap
 
 
 def lower(function, *arguments, **static) -> None:
-    """Lower a program for each platform; what cannot be lowered raises. Arguments may be shapes alone."""
+    """Lower a program for each platform; raise an error if that fails. Arguments may be shapes."""
     inner = getattr(function, "__wrapped__", function)
     traced = jax.jit(functools.partial(inner, **static)).trace(*arguments)
     for platform in PLATFORMS:

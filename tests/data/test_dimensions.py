@@ -30,8 +30,8 @@ def test_missing_and_unknown_names_are_refused(values, words):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((("a", "a"),), "'a' is there twice"),
-        ((("a", ""),), "is there twice or empty"),
+        ((("a", "a"),), "'a' is repeated"),
+        ((("a", ""),), "is repeated or empty"),
         ((("a", "b"), ("m",)), "there are 1 units for 2 names"),
         (((1, 2),), "names are texts"),
         ((("x" * 201,),), "up to 200 letters"),

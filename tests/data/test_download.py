@@ -94,7 +94,7 @@ def test_a_truncated_answer_is_completed_by_range(serve, tmp_path):
 
 
 def write_part(folder, content, of=WHOLE):
-    """What a process that was killed left."""
+    """Write the files that a killed process leaves."""
     (folder / f"{NAME}.part").write_bytes(content)
     (folder / f"{NAME}.part.etag").write_text(version(of))
 

@@ -1,4 +1,4 @@
-"""The header of an array: whatever stands there, it is read or refused in one line."""
+"""Every header of an array is read or rejected in one line."""
 
 import io
 

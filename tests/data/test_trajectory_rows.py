@@ -1,4 +1,4 @@
-"""Rows are finished alike in memory and in pieces; a fingerprint is that of the values."""
+"""Rows are completed equally in memory and in pieces; the fingerprint depends only on values."""
 
 import hashlib
 
@@ -17,7 +17,7 @@ LENGTHS = st.lists(st.integers(1, 5), min_size=1, max_size=6)
 
 
 def large_actions(lengths, seed=0):
-    """Rows of which some actions are at the border of the box."""
+    """Return rows with some actions at the action bounds."""
     rows = random_rows(lengths, seed)
     rows["action"] = np.clip(rows["action"] * 1.5, -1, 1)
     return rows

@@ -137,7 +137,7 @@ def test_rows_of_an_offline_evaluation_are_recorded_and_a_repeated_one_replaces_
     run.config = dataclasses.replace(run.config, algorithm=dataclasses.replace(TINY, discount=0.7))
     rows = evaluate_offline(run, updates=3)
     assert [(row.step, row.seed) for row in rows] == [(12, 0), (12, 7)]
-    assert rows[0].discount == 0.99  # one for all runs, whatever their own
+    assert rows[0].discount == 0.99  # the same for all runs
     assert rows[0].unseen is True
     assert run.offline_evaluations == rows
     seen, told = [], []

@@ -14,7 +14,7 @@ from drol.evaluation.worker import STOP_SIGNALS, Reset, Seen, serve
 
 @pytest.fixture
 def handlers():
-    """The handlers of this process come back: `serve` changes them, since it has a process of its own."""
+    """Restore the handlers of this process: `serve` changes them, because it normally has a separate process."""
     before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     yield
     for number, handler in before.items():

@@ -143,7 +143,7 @@ def test_what_cannot_be_exported_is_refused_in_one_line(tmp_path):
     assert export_policy(run, tmp_path / "bundle", replace=True).path == tmp_path / "bundle"
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("all of it")
-    with pytest.raises(InputError, match="is there and is no bundle"):
+    with pytest.raises(InputError, match="exists and is not a bundle"):
         export_policy(run, tmp_path / "mine", replace=True)
     with pytest.raises(InputError, match="/ is the root of the file system; name a new folder"):
         export_policy(run, "/")

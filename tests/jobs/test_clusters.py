@@ -45,7 +45,7 @@ SECONDS = 150  # that anything may take; a machine that is busy with other thing
 
 @pytest.fixture(scope="module")
 def variables():
-    """What all processes get: this code, and a Ray that tells nobody and kills nothing by itself."""
+    """The environment of all processes: this code, and a Ray without usage statistics and memory killer."""
     with pytest.MonkeyPatch.context() as patch:
         paths = [ROOT / "src", ROOT / "runtime" / "src", ROOT / "tests", *filter(None, [os.environ.get("PYTHONPATH")])]
         patch.setenv("PYTHONPATH", os.pathsep.join(map(str, paths)))
@@ -94,7 +94,7 @@ class Driver:
         return "\n".join(path.read_text() for path in (self.folder / "runs" / "logs").rglob("*.*") if path.is_file())
 
     def running(self) -> dict[Path, int]:
-        """Return the runs that have saved something and go on, and the numbers of their processes."""
+        """Return the active runs with a checkpoint, and the ids of their processes."""
         found = {}
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):

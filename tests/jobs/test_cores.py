@@ -1,4 +1,4 @@
-"""Jobs that know nothing of each other get different cores."""
+"""Independent jobs get different cores."""
 
 import os
 import subprocess

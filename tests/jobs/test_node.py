@@ -92,7 +92,7 @@ def test_an_address_where_nobody_answers_is_refused_at_once(address):
         ({"CPU": 8.0}, 3, 0.0, 2),
         ({"CPU": 8.0}, 1, 0.5, 0),
         ({"CPU": 8.0, "GPU": 2.0}, 1, 0.5, 4),
-        ({"CPU": 8.0, "GPU": 2.0}, 1, 0.4, 4),  # 0.4 of one GPU leaves a fifth of it to nobody
+        ({"CPU": 8.0, "GPU": 2.0}, 1, 0.4, 4),  # a share of 0.4 leaves a fifth of a GPU unused
         ({"CPU": 3.0, "GPU": 2.0}, 1, 0.25, 3),
         ({"CPU": 8.0, "GPU": 4.0}, 2, 2.0, 2),
         ({}, 1, 0.0, 0),

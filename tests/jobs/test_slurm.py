@@ -1,4 +1,4 @@
-"""The queue of SLURM, simulated: what it is asked and answers; test_clusters.py has a real one."""
+"""The simulated queue of SLURM: requests and answers; test_clusters.py uses a real one."""
 
 import random
 from collections import Counter

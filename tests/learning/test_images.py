@@ -40,7 +40,7 @@ def demonstrations(frame_stack: int) -> Dataset:
 
 
 def share_of_right_actions(policy: Policy, frame_stack: int) -> float:
-    """Over new episodes; at the first step nobody can know."""
+    """The score over new episodes; no policy can know the first step."""
     right = []
     for seed in range(1000, 1020):
         environment = stack_frames(Stripes(), frame_stack)

@@ -86,7 +86,7 @@ def test_bytes_as_floats_and_any_leading_axes_give_the_same_features(encoder, im
     size=st.sampled_from([(1, 1), (2, 3), (7, 5), (8, 6)]), levels=st.sampled_from([2, 1000]), seed=st.integers(0, 100)
 )
 def test_the_maximum_and_its_gradient_are_those_of_a_window(size, levels, seed):
-    """Few levels make ties, of which the window's gradient goes to the first."""
+    """Few levels make ties; the window's gradient goes to the first of equal values."""
     generator = np.random.default_rng(seed)
     images = generator.integers(0, levels, (2, *size, 1)).astype(np.float32)
 

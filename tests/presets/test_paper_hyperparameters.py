@@ -80,7 +80,7 @@ def read_value(text):
 
 
 def baseline_rows():
-    """A row for each task; a row of the file names all data of which it holds, five tasks each on OGBench."""
+    """Return a row for each task; a row of the file lists all its datasets, on OGBench with five tasks each."""
     for row in read("baseline_hyperparameters.csv"):
         for data in row["data"].split():
             tasks = [task for task in TASKS if task == data or task.startswith(f"{data}-singletask-")]
@@ -90,7 +90,7 @@ def baseline_rows():
 
 
 def test_baselines_agree_with_the_tables_row_by_row():
-    """Each stated value is what the algorithm has; each tuned one of ours is in the file."""
+    """Each stated value equals that of the algorithm; each of our tuned values is in the file."""
     stated = {}
     for row in baseline_rows():
         corl = row["source"].startswith("CORL")

@@ -3,13 +3,13 @@ from browser import visit
 
 from drol.data.dataset import Dataset
 from drol.data.dimensions import Dimensions
-from drol.reports.dataset_episodes import find_strange, look_at, robust_deviation
+from drol.reports.dataset_episodes import find_outliers, robust_deviation, take_sample
 from drol.reports.dataset_page import write_data_page
 from drol.tasks.base import task_from
 
 
 def make_task(images=False):
-    """Forty episodes of which one jumps and another is long."""
+    """Return a task with forty episodes: one has a jump and another one is long."""
     generator = np.random.default_rng(0)
     observation, action, reward, episode = [], [], [], []
     for number in range(40):
@@ -38,18 +38,18 @@ def make_task(images=False):
     return task_from(data, "arm", **named)
 
 
-def test_strange_episodes_are_found_with_the_reason():
-    strange = find_strange(look_at(make_task()))
-    found = {each.episode: each.why for each in strange}
-    assert len(strange) <= 10
-    assert [each.episode for each in strange[:2]] in ([23, 7], [7, 23])
+def test_outliers_are_found_with_the_reason():
+    outliers = find_outliers(take_sample(make_task()))
+    found = {each.episode: each.why for each in outliers}
+    assert len(outliers) <= 10
+    assert [each.episode for each in outliers[:2]] in ([23, 7], [7, 23])
     assert "largest jump of an observation" in found[23] or "largest distance" in found[23]
     assert "at step 1" in found[23]
-    assert "its length is 199, far above the middle of 29" in found[7]
-    assert [each.score for each in strange] == sorted((each.score for each in strange), reverse=True)
+    assert "its length is 199, far above the median of 29" in found[7]
+    assert [each.score for each in outliers] == sorted((each.score for each in outliers), reverse=True)
 
 
-def test_equal_values_are_not_strange():
+def test_equal_values_are_not_outliers():
     assert not robust_deviation(np.full(10, 3.0)).any()
     assert np.abs(robust_deviation(np.array([1.0, 1, 1, 1, 50]))).argmax() == 4
 
@@ -61,7 +61,7 @@ def test_the_page_has_every_part(tmp_path):
         page = seen.page
         assert page.title() == "Data of arm"
         titles = page.locator("h2").all_inner_texts()
-        assert titles == ["Episodes", "Marginals", "Coverage", "What actions move", "Returns", "Strangest episodes"]
+        assert titles == ["Episodes", "Marginals", "Coverage", "What actions move", "Returns", "Unusual episodes"]
         assert page.locator("svg").count() == 8
         assert seen.errors == []
         assert seen.requests == [f"file://{tmp_path / 'page.html'}"]  # it needs no other file

@@ -76,7 +76,7 @@ def test_films_are_of_the_newest_step_and_stop_where_the_page_would_be_too_large
     monkeypatch.setattr(episode_paths, "FILM_BYTES", len(player["runs"][0]["image"]) + 10)
     found = Found()
     assert len(film_player([Shown(run, "drol")], ["drol"], found)["runs"]) == 1
-    assert "episode1.gif is left out: the page would be too large" in found.missing[0]
+    assert "episode1.gif is omitted: the page would be too large" in found.missing[0]
 
 
 def test_a_video_that_is_none_is_named(run):

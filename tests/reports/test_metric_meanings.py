@@ -18,4 +18,4 @@ def test_no_number_is_explained_that_nobody_logs():
 
 def test_what_a_method_of_yours_logs_is_shown_too():
     assert meaning_of("my_loss") == OWN
-    assert meaning_of("validation/winner_entropy").endswith("0 when one wins all; on validation data")
+    assert meaning_of("validation/winner_entropy").endswith("0 if one wins always; on validation data")

@@ -26,12 +26,12 @@ DIAGNOSTICS = ("routed_bc_loss", "candidate_distance", "candidate_divergence")
 
 
 def titles(page):
-    """The sections of a page, but for those that every page has."""
+    """Return the sections of a page, without those that every page has."""
     return [each for each in re.findall("<h2>(.*?)</h2>", page) if each not in ("Support", "Settings", "Commands")]
 
 
 def data_of(page):
-    """What the scripts of a page draw."""
+    """Return the data of a page's scripts."""
     return json.loads(re.search('<script type="application/json" id="data">(.*?)</script>', page)[1])
 
 
@@ -63,7 +63,7 @@ def test_a_trained_run_in_a_maze_shows_its_score_its_paths_and_its_candidates(tm
     page = report(run).read_text()
     assert titles(page) == ["Learning", "In the maze", "Candidates and their cells", "Metrics"]
     assert f"<b>{run.scores[0]:.1f}</b> success (%) after 6 updates" in page
-    assert "A point of a seed is its score over 3 episodes. In each state the policy played one draw." in page
+    assert "A point of a seed is its score over 3 episodes. In each state the policy took one draw." in page
     assert set(re.findall(r"https?://[^\s\"'<)]+", page)) == {"http://www.w3.org/2000/svg"}  # a name, not an address
 
 
@@ -77,7 +77,7 @@ def test_what_is_said_of_actions_fits_the_method(make_run):
     for run in (routed, drawn, chosen, fixed):
         log_evaluations(run)
         pages[run.path.name] = report(run).read_text()
-    sentence = "trains only the candidate whose cell it falls in"
+    sentence = "trains only the candidate of its cell"
     assert titles(pages["drol"]) == ["Learning", "In the maze", "Candidates and their cells", "Metrics"]
     assert sentence in pages["drol"]
     for name in ("fql", "ifql", "bc"):
@@ -87,26 +87,26 @@ def test_what_is_said_of_actions_fits_the_method(make_run):
     assert {name: run["count"] for name, run in drawn.items()} == {"drol": 16, "fql": 16, "ifql": 16, "bc": 1}
     assert {name for name, run in drawn.items() if run.get("owners")} == {"drol"}
     assert {name for name, run in drawn.items() if run.get("values")} == {"drol", "fql", "ifql"}  # bc has no critic
-    assert "the policy played the best of 5 draws, which the critic chose." in pages["ifql"]
-    assert "the policy played its one action." in pages["bc"]
+    assert "the policy took the best of 5 draws, which the critic chose." in pages["ifql"]
+    assert "the policy took its one action." in pages["bc"]
 
 
 def test_a_run_without_policies_paths_or_rows_still_has_a_page(make_run):
     nothing = make_run(steps=(), name="nothing")
     page = report(nothing).read_text()
-    assert titles(page) == ["What is missing"]
+    assert titles(page) == ["Missing parts"]
     assert "no saved policy of nothing can be read" in page
     assert "this run has not been evaluated yet" in page
     log_evaluations(nothing, paths=False)
-    assert titles(report(nothing).read_text()) == ["Learning", "What is missing"]
+    assert titles(report(nothing).read_text()) == ["Learning", "Missing parts"]
 
 
 def test_what_is_missing_is_said_and_what_is_damaged_is_named(make_run, caplog):
     run = make_run()
     log_evaluations(run, paths=False)
     page = report(run).read_text()
-    assert titles(page) == ["Learning", "Actions of the policy", "What is missing"]
-    words = "the paths of the evaluation after {} updates are not there to be drawn (run)"
+    assert titles(page) == ["Learning", "Actions of the policy", "Missing parts"]
+    words = "the paths of the evaluation after {} updates are missing (run)"
     assert caplog.messages == [words.format(step) for step in (0, 6)]
     assert not run.damaged
     log_evaluations(run)
@@ -118,13 +118,13 @@ def test_what_is_missing_is_said_and_what_is_damaged_is_named(make_run, caplog):
         file.write("nonsense\n")
     caplog.clear()
     page = report(run).read_text()
-    assert titles(page) == ["Learning", "In the maze", "Actions of the policy", "What is missing"]
+    assert titles(page) == ["Learning", "In the maze", "Actions of the policy", "Missing parts"]
     assert run.damaged
     assert list(dict.fromkeys(words.split(" (")[0] for words in caplog.messages)) == [
         f"{run.path / 'metrics.jsonl'}: line 1: not JSON",
         f"{paths} cannot be read",
         f"the policy in {arrays.parent} cannot be used: arrays.safetensors does not match its checksum; "
-        "remove that folder to go on without it",
+        "remove that folder to continue without it",
     ]
     assert all(str(path) in page for path in (run.path / "metrics.jsonl", paths, arrays.parent))
 
@@ -132,7 +132,7 @@ def test_what_is_missing_is_said_and_what_is_damaged_is_named(make_run, caplog):
 def test_a_run_of_which_no_policy_is_left_has_a_page(make_run, caplog):
     run = make_run(steps=())
     log_evaluations(run)
-    assert titles(report(run).read_text()) == ["Learning", "In the maze", "What is missing"]
+    assert titles(report(run).read_text()) == ["Learning", "In the maze", "Missing parts"]
     assert caplog.messages == ["no saved policy of run can be read, so its actions are not drawn"]
 
 
@@ -148,19 +148,19 @@ def test_a_run_without_a_simulator_shows_what_held_out_data_says(make_run):
     run.directory.log_evaluation(EvaluationRow(6, 0, offline=held_out))
     page = report(run).read_text()
     assert titles(page) == ["Actions of the policy", "On held-out data"]
-    assert "judged by held-out data, not scored" in page
-    assert "<code>drol evaluate --offline</code> says more" in page
+    assert "evaluated on held-out data, without a score" in page
+    assert "<code>drol evaluate --offline</code> prints more" in page
 
 
 def test_offline_evaluations_are_shown(make_run):
     run = make_run(maze=None)
     run.directory.log_offline_evaluation(OfflineRow(6, 0, 1, 0.9, 10, True, 1.0, {"value": 4.25}))
     page = report(run).read_text()
-    assert titles(page) == ["Actions of the policy", "By data alone"]
-    assert "found on held-out data" in page
+    assert titles(page) == ["Actions of the policy", "Offline evaluation"]
+    assert "on held-out data" in page
     assert "<td>4.25</td>" in page
     run.directory.log_offline_evaluation(OfflineRow(6, 0, 1, 0.9, 10, False, 1.0, {"value": 4.25}))
-    assert "found on data that the policy was trained on" in report(run).read_text()
+    assert "on the training data" in report(run).read_text()
 
 
 def test_returns_have_a_standard_error_and_no_interval_of_success(make_run):
@@ -199,7 +199,7 @@ def test_what_the_dashed_curve_is_and_how_much_nearer_it_stays(make_run):
     assert ": 2.0 times the squared distance from the data." in page
     lines = [line for chart in data_of(page)["charts"] for line in chart["series"]]
     assert [(line["label"], line["y"]) for line in lines if line.get("dashed")] == [("demo-cloning, seed 0", [0.1])] * 3
-    with pytest.raises(InputError, match="beside is given with 2 runs; it is for one, so give all runs alike"):
+    with pytest.raises(InputError, match="beside needs a single run, got 2"):
         report([run, other], other)
 
 
@@ -249,7 +249,7 @@ def test_several_runs_are_one_page_with_one_legend_and_the_comparison(make_sever
     page = path.read_text()
     assert len(page) < 3_000_000
     comparison = ["Scores", "All tasks", "Performance profiles"]
-    assert titles(page) == ["Learning", *comparison, "Actions of the policy", "Metrics", "What is missing"]
+    assert titles(page) == ["Learning", *comparison, "Actions of the policy", "Metrics", "Missing parts"]
     data = data_of(page)
     assert [each["label"] for each in data["groups"]] == ["drol", "fql"]
     means = {line["label"]: line for line in data["charts"][0]["series"] if not line.get("thin")}
@@ -270,7 +270,7 @@ def test_runs_that_contradict_each_other_say_so_first(make_several, tmp_path):
     other = Run(saved_run(tmp_path / "again", first.config, (0, 6)), first.config, first.task)
     other.directory.log_evaluation(EvaluationRow(6, 0, 0.0, tuple(Episode(each, 0.0, 5, False) for each in range(4))))
     page = report([first, other]).read_text()
-    assert "<p>The scores are not compared: results contradict each other:" in page
+    assert "<p>The scores are not compared: different scores of the same policy:" in page
     assert "not been evaluated" not in page
 
 
@@ -296,7 +296,7 @@ def test_a_metric_that_is_nan_in_one_run_is_a_gap_there_and_no_part_of_the_mean(
                         "fql, seed 0": None, "fql, seed 1": None, "fql": None}  # fmt: skip
 
 
-def test_runs_below_a_folder_are_found_and_one_that_cannot_be_read_is_named(make_several, tmp_path, monkeypatch):
+def test_runs_below_a_folder_are_found_and_an_unreadable_run_is_listed(make_several, tmp_path, monkeypatch):
     monkeypatch.setattr("drol.runs.config.load_task", lambda *_: make_several[0].task)
     broken = tmp_path / "drol" / "seed-9"
     broken.mkdir()
@@ -304,7 +304,7 @@ def test_runs_below_a_folder_are_found_and_one_that_cannot_be_read_is_named(make
     with (make_several[0].path / "evaluations.jsonl").open("a") as file:
         file.write('{"step": 9, "seed": 0, "sco')  # cut off by a kill
     page = report(tmp_path, out=tmp_path / "all.html").read_text()
-    assert f"{broken} is left out: {broken / 'config.json'}: not JSON" in page
+    assert f"skipped {broken}: {broken / 'config.json'}: not JSON" in page
     assert [each["label"] for each in data_of(page)["groups"]] == ["drol", "fql"]
     with pytest.raises(InputError, match=r"config.json: not JSON"):
         report([broken])
@@ -312,13 +312,13 @@ def test_runs_below_a_folder_are_found_and_one_that_cannot_be_read_is_named(make
 
 def test_a_page_that_cannot_be_made_is_refused_with_what_to_do(tmp_path, make_run):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"no run is in .*empty or below it; a run has a config.json, as `drol train`"):
+    with pytest.raises(InputError, match=r".*empty contains no runs; a run has a config.json, which `drol train`"):
         report(tmp_path / "empty")
     with pytest.raises(InputError, match="no run was given"):
         report([])
     with pytest.raises(InputError, match=r"the page is page.txt; its name must end in .html"):
         report(make_run(), out="page.txt")
-    with pytest.raises(InputError, match="there is no folder"):
+    with pytest.raises(InputError, match=r"the folder .* does not exist"):
         report(make_run(), out=tmp_path / "no" / "page.html")
     with pytest.raises(InputError, match="videos is -1"):
         report(make_run(), videos=-1)
@@ -328,10 +328,8 @@ def test_a_run_whose_task_is_not_here_has_a_page_without_its_pictures(make_sever
     for run in make_several:
         del run.task  # and no source knows the task "toy"
     page = report(make_several).read_text()
-    assert titles(page) == ["Learning", "Scores", "All tasks", "Performance profiles", "Metrics", "What is missing"]
-    assert any(
-        words.startswith("the task toy cannot be loaded, so nothing is drawn of its data") for words in caplog.messages
-    )
+    assert titles(page) == ["Learning", "Scores", "All tasks", "Performance profiles", "Metrics", "Missing parts"]
+    assert any(words.startswith("the task toy cannot be loaded, so its data is not shown") for words in caplog.messages)
 
 
 def test_a_policy_that_leaves_data_without_a_simulator_is_reported_first(make_run, monkeypatch, caplog):

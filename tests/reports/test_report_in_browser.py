@@ -19,7 +19,7 @@ METRICS += ("diagnostics/candidate_divergence", HOSTILE, "m" * 3000)
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """Two groups in a maze, of which one routes, with names that try to be more than names."""
+    """Two groups in a maze, one with routing; their names contain HTML."""
     folder, runs = tmp_path_factory.mktemp("pages"), []
     task = tiny_task(name="toy", score_name=f"success (%) {HOSTILE}")
     for name, algorithm in (("drol", TINY), ("fql", FQL(hidden_sizes=(8, 8), batch_size=8))):

@@ -14,7 +14,7 @@ TASK = "pointmaze-medium-navigate-singletask-task1-v0"
 
 
 def counted(*rows):
-    """How many seeds of IQL are said to be done on the task."""
+    """Return the number of finished seeds of IQL on the task."""
     line = next(line for line in status_tables(rows, ())["runs"].splitlines() if TASK in line)
     return next(each.strip() for each in line.split("|")[3].split(",") if each.strip().startswith("iql"))
 

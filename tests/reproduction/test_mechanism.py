@@ -149,11 +149,11 @@ def test_what_cannot_be_measured_says_what_it_needs(run, tmp_path):
     with pytest.raises(InputError, match=r"bc has no candidates to follow; .* give a run of drol, .*fql"):
         measure_runs([tmp_path / "bc"])
     saved_run(tmp_path / "new", tiny_config(), (12,))
-    with pytest.raises(InputError, match="there is no checkpoint to continue from; train the run first"):
+    with pytest.raises(InputError, match="no checkpoint to continue from; train the run first"):
         measure_runs([tmp_path / "new"])
-    with pytest.raises(InputError, match="there is no checkpoint of step 9; it has 6, 12"):
+    with pytest.raises(InputError, match="no checkpoint of step 9; it has 6, 12"):
         measure_mechanism(run, 9)
-    with pytest.raises(InputError, match="there is no run in it"):
+    with pytest.raises(InputError, match="contains no runs"):
         measure_runs([tmp_path / "bc" / "policies"])
 
 

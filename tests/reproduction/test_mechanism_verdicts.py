@@ -11,7 +11,7 @@ def verdicts(rows):
 
 
 def changed(condition, **changes):
-    """The made rows, with changes in those that a condition chooses."""
+    """Return the made rows; change those that satisfy a condition."""
     return [dataclasses.replace(row, **changes) if condition(row) else row for row in made_rows()]
 
 

@@ -34,7 +34,7 @@ def test_methods_are_compared_with_drol_on_the_task_that_has_seeds():
     assert list(found) == ["FQL", "IQL", "DROL(16)"]  # the best first
     assert found["IQL"][:4] == ["3", "92", "90 to 94", "+48"]
     assert found["IQL"][-2:] == ["<0.001", "better"]
-    assert found["FQL"][-3:] == ["-", "-", "too few seeds: 3 of each are needed"]
+    assert found["FQL"][-3:] == ["-", "-", "too few seeds: each side needs 3"]
     assert found["DROL(16)"] == ["3", "44", "40 to 48", "-", "-", "-", "-"]
     assert cells(differences_table(made_group("iql", [50, 50], task=SEEDED))) == {}
     other = made_group("iql", [0], task=SEEDED, settings={"discount": 0.5})
@@ -59,7 +59,7 @@ def test_each_k_is_compared_with_the_default_where_both_were_trained_to_their_en
         ["pointmaze-medium-task1", "4", "+48"],
         ["pointmaze-medium-task1", "64", "+56"],
     ]
-    assert [row[5] for row in table] == ["better", "too few seeds: 3 of each are needed"]
+    assert [row[5] for row in table] == ["better", "too few seeds: each side needs 3"]
     assert table[0][2:6] == table[0][6:]  # there is one evaluation
 
 
@@ -77,7 +77,7 @@ def test_methods_of_other_tasks_or_seeds_have_no_interquartile_means():
     rows = [*of_drol([10, 20]), *of_drol([30], task=OTHER), *made_group("iql", [40, 50], task=SEEDED)]
     table, note = order_table(rows).split("\n\n")
     assert cells(table) == {"DROL(16)": ["2", "3", "45", "-"], "IQL": ["1", "2", "90", "1.00"]}
-    assert note.startswith("No IQM: the groups differ in their tasks or in the seeds of a task")
+    assert note.startswith("No IQM: the groups have different tasks or numbers of seeds")
 
 
 def test_an_order_of_tasks_with_too_few_seeds_has_no_interval():

@@ -136,7 +136,7 @@ def test_a_row_that_comes_twice_counts_once_and_contradictions_are_refused():
     rows = [made_result(task=SECOND, method="fql", step=step, steps=30, score=10.0 * step / 5) for step in (10, 20, 30)]
     for given in (rows, rows * 2):
         assert row_of(make_table(given, "full"), SECOND).cells["fql"].mean == 40
-    with pytest.raises(InputError, match="results contradict each other"):
+    with pytest.raises(InputError, match="different scores of the same policy"):
         make_table([*rows, finished(0)], "full")
 
 

@@ -33,7 +33,7 @@ def test_scores_rank_and_ties_are_told(tmp_path):
         ("a", 6, 90), ("a", 12, 84), ("b", 12, 30), ("b", 6, 20),
     ]  # fmt: skip
     assert choice.tied == choice.candidates[:2]
-    assert "2 of them (*) cannot be told from the first" in choice.verdict
+    assert "2 policies (*) do not differ significantly" in choice.verdict
     assert f"step 12, seed 0 of {tmp_path / 'a'}" in choice.verdict
     assert choice.candidates[0].interval == pytest.approx((78.6, 95.7), abs=0.1)  # Wilson, 45 of 50
 
@@ -41,7 +41,7 @@ def test_scores_rank_and_ties_are_told(tmp_path):
 def test_a_clear_winner_is_called_so(tmp_path):
     choice = choose([made_run(tmp_path / "a", {6: 98}), made_run(tmp_path / "b", {12: 10})])
     assert choice.tied == (choice.best,)
-    assert choice.verdict == "the first is better than each of the others by this evidence"
+    assert choice.verdict == "the first policy is significantly better than each of the others"
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -98,7 +98,7 @@ def test_few_episodes_do_not_make_a_policy_worse(tmp_path):
 
 
 def evaluate_as_told(monkeypatch, value=-7.0, outside=0.05):
-    """Replace offline evaluation by one that records what it was asked for."""
+    """Replace offline evaluation by a function that records its calls."""
     asked = []
 
     def evaluate(run, step, best_of, updates, discount):
@@ -119,7 +119,7 @@ def test_offline_values_of_other_discounts_are_computed_again_so_that_all_are_al
     said = []
     choice = choose([first, second], on_evaluation=said.append)
     assert asked == [("b", 6, 4, 10, 0.99)]
-    assert said == [f"evaluating step 6 of {tmp_path / 'b'} by data, with discount 0.99"]
+    assert said == [f"evaluating step 6 of {tmp_path / 'b'} on data with discount 0.99"]
     assert [(each.run.name, each.value) for each in choice.candidates] == [("b", -7), ("a", -50), ("a", -60)]
 
 
@@ -145,8 +145,8 @@ def test_a_policy_that_leaves_the_data_is_not_recommended_by_its_offline_value(t
     assert choice.tied == (choice.best,)
     assert choice.warnings == [support_warning(0.87, f"step 6, seed 0 of {tmp_path / 'runaway'}")]
     assert "better than each of the others" not in choice.verdict
-    assert "only trials can say whether it is better" in choice.verdict
-    assert "none of them can be recommended" in choose([runaway]).verdict
+    assert "only real trials can show whether it is better" in choice.verdict
+    assert "no policy can be recommended" in choose([runaway]).verdict
 
 
 def test_trials_begin_with_policies_inside_the_data_and_higher_values(tmp_path):
@@ -169,8 +169,10 @@ def test_the_command_plans_trials_takes_results_and_answers(tmp_path, monkeypatc
     paths = [str(made_run(tmp_path / name).path) for name in "abcd"]
     assert main(["choose", *paths, "--trials", "12"]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("12 trials among 4 policies: 4 x 1, then the better 2 x 4\nround 1 of 2: try these")
-    assert f"\n  1 x {paths[3]}\nthen add the results to this command: --result {paths[0]}=SUCCESSES/1" in printed
+    assert printed.startswith(
+        "12 trials among 4 policies: 4 x 1, then the better 2 x 4\nround 1 of 2: run these trials"
+    )
+    assert f"\n  1 x {paths[3]}\nthen repeat this command with the results: --result {paths[0]}=SUCCESSES/1" in printed
     answers = iter(["0", "1", "x", "0", "1", "4", "2"])
     monkeypatch.setattr("builtins.input", lambda question: next(answers))
     table = tmp_path / "trials.csv"
@@ -180,7 +182,7 @@ def test_the_command_plans_trials_takes_results_and_answers(tmp_path, monkeypatc
     assert f"     5 of 5    57 to 100%  {paths[1]}\n" in printed
     assert f"-    0 of 1      0 to 79%  {paths[0]}\n" in printed
     assert f"verdict: take {paths[1]}: 5 of 5 trials succeeded" in printed
-    assert printed.endswith(f"to take it: drol export {paths[1]} --step 12 --seed 0 --out bundle\n")
+    assert printed.endswith(f"to export it: drol export {paths[1]} --step 12 --seed 0 --out bundle\n")
     assert main(["choose", *paths, "--trials", "12", "--results", str(table)]) == 0  # the file has everything
     assert f"verdict: take {paths[1]}" in capsys.readouterr().out
     assert main(["choose", *paths, "--trials", "12", "--result", f"{paths[0]}=1/1"]) == 0
@@ -196,12 +198,10 @@ def test_only_the_last_steps(tmp_path):
 
 
 def test_what_cannot_be_ranked_is_one_line(tmp_path):
-    with pytest.raises(
-        InputError, match=r"nothing is known of the policies in .*; play episodes with `drol evaluate RUN`"
-    ):
+    with pytest.raises(InputError, match=r"no policy was evaluated; run episodes with `drol evaluate RUN`"):
         choose([made_run(tmp_path / "a")])
     other = made_run(tmp_path / "b", {6: 1}, task="other")
-    with pytest.raises(InputError, match="the runs are of 2 tasks"):
+    with pytest.raises(InputError, match="the runs have 2 tasks"):
         choose([made_run(tmp_path / "c", {6: 1}), other])
 
 
@@ -211,4 +211,4 @@ def test_the_command_prints_the_ranking_and_what_to_type(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "*          90.0  78.6 to 95.7          50             -" in printed
     assert "and 1 more" in printed
-    assert printed.endswith(f"to take the first: drol export {tmp_path / 'a'} --step 6 --seed 0 --out bundle\n")
+    assert printed.endswith(f"to export the first: drol export {tmp_path / 'a'} --step 6 --seed 0 --out bundle\n")

@@ -104,7 +104,7 @@ def test_a_run_that_cannot_be_opened_is_named_and_the_rest_collected(make_run, t
     assert unknown.startswith(
         f"{tmp_path / 'theirs'}: {tmp_path / 'theirs' / 'config.json'}: unknown algorithm 'theirs'"
     )
-    assert caplog.messages == [f"left out: {words}" for words in results.skipped]
+    assert caplog.messages == [f"skipped: {words}" for words in results.skipped]
 
 
 def test_evaluations_without_a_score_are_no_results(make_run):
@@ -127,7 +127,7 @@ def test_a_score_that_contradicts_its_episodes_is_left_out_and_named(make_run, t
 def test_what_holds_no_run_is_refused(tmp_path):
     with pytest.raises(InputError, match="no run with evaluations is in"):
         collect_results(tmp_path)
-    with pytest.raises(InputError, match="is no folder; give a run, a folder with runs, or a file"):
+    with pytest.raises(InputError, match="is not a folder; give a run, a folder with runs, or a file"):
         collect_results(tmp_path / "nothing")
 
 

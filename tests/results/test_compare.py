@@ -25,7 +25,7 @@ VERDICTS = {
     "always right": ([50, 50, 50], [50, 50, 50], "equal within 5"),
     "seeds differ": ([10, 40, 30], [35, 12, 20], "underpowered: could detect 83.5 or more"),
     "all or nothing": ([0, 50, 0], [50, 0, 50], "underpowered: no difference could be detected"),
-    "two seeds": ([50, 50], [0, 1, 2], "too few seeds: 3 of each are needed"),
+    "two seeds": ([50, 50], [0, 1, 2], "too few seeds: each side needs 3"),
 }
 
 
@@ -129,7 +129,7 @@ def test_interquartile_means_of_other_compositions_are_not_shown(compared):
     groups += [*made_group("fql", [0] * 3, task="cube"), *made_group("drol", [50] * 5, task="cube")]
     comparison = compared(*groups)
     assert [(each.interquartile_mean, each.interval) for each in comparison.overall] == [(None, None)] * 2
-    assert comparison.notes[-1].startswith("no IQM: the groups differ in their tasks or in the seeds of a task")
+    assert comparison.notes[-1].startswith("no IQM: the groups have different tasks or numbers of seeds")
 
 
 def test_the_baseline_is_the_first_group_or_the_one_that_is_named(compared):
@@ -145,10 +145,13 @@ NOTES = {
     "other data": ([{}, {"method": "fql", "dataset_fingerprint": "cd" * 32}], "on maze, dataset_fingerprint is abab"),
     "versions": ([{}, {"method": "fql", "versions": VERSIONS.replace("3.9.1", "3.11.0")}], "on maze, mujoco is 3.9.1"),
     "steps": ([{}, {"method": "fql", "step": 5}], "after different numbers of updates: drol 10; fql 5"),
-    "kinds": ([{}, {"task": "hand", "score_name": "normalised score"}], "different kinds (normalised score, success"),
+    "kinds": (
+        [{}, {"task": "hand", "score_name": "normalised score"}],
+        "different types of scores (normalised score, success",
+    ),
     "no baseline": (
         [{}, {"task": "cube", "method": "fql"}],
-        "fql on cube is compared with nothing: drol has no result",
+        "fql on cube is not compared: drol has no result",
     ),
 }
 
@@ -161,12 +164,12 @@ def test_what_a_reader_must_know_is_noted(compared, changes, note):
 
 
 def test_the_best_evaluation_and_too_few_are_noted(compared):
-    assert "which flatters it" in compared(made_result(), at="best").notes[0]
+    assert "biased upwards" in compared(made_result(), at="best").notes[0]
     assert "fewer than three evaluations" in compared(made_result(), at="last3").notes[0]
 
 
 MISTAKES = {
-    "contradiction": ([{"outcomes": "11"}, {"outcomes": "10"}], {}, "results contradict each other: drol"),
+    "contradiction": ([{"outcomes": "11"}, {"outcomes": "10"}], {}, "different scores of the same policy: drol"),
     "score names": ([{}, {"seed": 1, "score_name": "return"}], {}, "the scores on maze are 'success (%)' and 'return'"),
     "at": ([{}], {"at": "first"}, "at is 'first'; it must be one of last, best, last3"),
     "margin": ([{}], {"margin": 0}, "margin is 0; it must be above 0"),
@@ -190,7 +193,7 @@ def test_extra_evaluations_are_compared_with_each_other(compared):
 
 def test_files_of_which_nothing_could_be_read_say_why(tmp_path):
     write_results([made_result(score=100.0, outcomes="01")], tmp_path / "results.csv")
-    with pytest.raises(InputError, match=r"nothing was left to compare: .*line 2: score: expected 50"):
+    with pytest.raises(InputError, match=r"no readable results to compare: .*line 2: score: expected 50"):
         compare(tmp_path / "results.csv")
     write_results([made_result(), made_result(score=100.0, outcomes="01", seed=1)], tmp_path / "results.csv")
     with pytest.raises(InputError, match="these runs have no extra evaluation"):

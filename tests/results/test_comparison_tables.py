@@ -21,7 +21,7 @@ def test_a_line_for_each_group_with_the_verdict_last(tmp_path):
     assert (values["mean"], values["deviation"], values["verdict"]) == ("30.0", "14.1", "baseline")
     values = dict(zip(titles, ours, strict=True))
     assert (values["mean"], values["deviation"], values["difference"]) == ("90.0", "-", "+60.0")
-    assert (values["p (Holm)"], values["verdict"]) == ("-", "too few seeds: 3 of each are needed")
+    assert (values["p (Holm)"], values["verdict"]) == ("-", "too few seeds: each side needs 3")
 
 
 def test_p_and_the_seeds_that_are_asked_for_have_columns(tmp_path):
@@ -46,9 +46,9 @@ def test_the_text_has_all_tasks_in_aligned_columns_and_the_notes(tmp_path):
     text = print_comparison(comparison)
     assert text.startswith("maze: success (%), last evaluation\ngroup  seeds  episodes")
     assert "\n\ncube: success (%), last evaluation\n" in text
-    assert "\n\nall tasks; P(better) is the probability that a run is better than one of fql\n" in text
-    assert text.splitlines()[-2].startswith("note: no IQM: the groups differ in their tasks")
-    assert text.splitlines()[-1] == "note: drol bc on cube is compared with nothing: fql has no result there"
+    assert "\n\nall tasks; P(better) is the probability that a run is better than a run of fql\n" in text
+    assert text.splitlines()[-2].startswith("note: no IQM: the groups have different tasks")
+    assert text.splitlines()[-1] == "note: drol bc on cube is not compared: fql has no result on this task"
     titles, line = text.splitlines()[1:3]
     assert titles.index("mean") + len("mean") == line.index("30.0") + len("30.0")
 

@@ -8,7 +8,7 @@ from drol.results.result_files import write_results
 
 @pytest.fixture
 def merge(tmp_path):
-    """Each list of results in a file of its own, merged."""
+    """Write each list of results to a separate file and merge the files."""
 
     def call(*lists, **options):
         return merge_results(files(tmp_path, lists), **options)
@@ -50,7 +50,7 @@ OTHERS = {
 @pytest.mark.parametrize(("changes", "message"), OTHERS.values(), ids=OTHERS)
 def test_what_does_not_belong_together_is_refused_or_kept_apart(merge, changes, message):
     ours, theirs = [made_result(), made_result(seed=1)], [made_result(seed=2, run="runs/b", **changes)]
-    with pytest.raises(InputError, match=f"these results do not belong together: on maze, {message}"):
+    with pytest.raises(InputError, match=f"incompatible results: on maze, {message}"):
         merge(ours, theirs)
     first, second = merge(theirs, ours, keep_apart=True)
     assert [row.seed for row in first] == [0, 1]  # more of them
@@ -80,7 +80,7 @@ def test_evaluations_of_other_episodes_are_no_contradiction(merge, order):
     assert [each.episodes for each in merged] == [50]
     (merged,) = merge([made_result("1110")], [made_result("000000", run="b", first_episode_seed=4)])
     assert [each.episodes for each in merged] == [6]
-    with pytest.raises(InputError, match="contradict each other"):
+    with pytest.raises(InputError, match="different scores of the same policy"):
         merge([made_result("1110")], [made_result("010", run="b", first_episode_seed=2)])
 
 
@@ -96,10 +96,10 @@ def test_a_check_names_all_that_is_wrong(tmp_path):
 
 
 WORDS = (
-    "line 5: outcomes: expected 3 of 0 and 1, got 4 characters",
+    "line 5: outcomes: expected 3 characters 0 or 1, got 4 characters",
     "on cube, success_timing is before in runs/one and after",
     "scores 75 in runs/one and 50 in b",
-    "fql 44136fa3 on maze lacks seed 1, which other results have",
+    "fql 44136fa3 on maze lacks seed 1 of other groups",
     "fql 44136fa3 on maze: seed 0 was last evaluated after 5 of 10 updates",
 )
 

@@ -32,11 +32,11 @@ def test_each_number_has_an_interval_and_there_is_no_verdict(runs, capsys):
     assert main(["compare", *map(str, runs)]) == 0
     printed = capsys.readouterr().out
     first, titles, *lines = printed.splitlines()
-    assert first == "toy: by data alone, newest policies"
+    assert first == "toy: newest policies, evaluated on data"
     assert titles.split()[:4] == ["group", "seeds", "updates", "error"]
     assert [line.split()[0] for line in lines[:2]] == ["drol", "bc"]
-    assert "note: value is a fitted-Q estimate from data alone" in printed
-    assert "better" not in printed.replace("not a better policy", "")
+    assert "note: value is a fitted-Q estimate from data" in printed
+    assert "better" not in printed.replace("does not mean a better policy", "")
     comparison = compare_offline(runs)
     group = comparison.groups[0]
     assert (group.seeds, group.steps, comparison.discount) == (2, (12,), 0.99)
@@ -58,7 +58,7 @@ def test_trajectories_are_what_is_drawn_again():
 
 def test_what_is_for_scores_is_refused(runs, capsys):
     assert main(["compare", str(runs[0]), "--baseline", "drol"]) == 2
-    assert "--baseline compares scores, and these runs have no simulator" in capsys.readouterr().err
+    assert "--baseline compares scores, but these runs have no simulator" in capsys.readouterr().err
     with pytest.raises(InputError, match=r"use drol\.compare_offline"):
         drol.compare(runs)
 

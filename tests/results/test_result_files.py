@@ -29,13 +29,13 @@ def test_a_broken_row_is_named_and_left_out(path):
     read = read_results(path)
     assert [row.seed for row in read] == [0, 1]
     place = "line 3" if path.suffix == ".csv" else "row 2"
-    assert read.skipped == [f"{path}: {place}: outcomes: expected 3 of 0 and 1, got 2 characters"]
+    assert read.skipped == [f"{path}: {place}: outcomes: expected 3 characters 0 or 1, got 2 characters"]
 
 
 NONSENSE = {
     "a rate that is not that of its episodes": (
         {"score": 100.0},
-        "score: expected 75, the share of successes in outcomes, got 100",
+        "score: expected 75, the success rate of outcomes, got 100",
     ),
     "no episode": ({"outcomes": "", "episodes": 0, "score": 0.0}, "episodes: expected an integer >= 1, got '0'"),
     "a step before the first": ({"step": -5}, "step: expected an integer >= 0, got '-5'"),
@@ -75,12 +75,12 @@ def test_a_cut_line_is_a_broken_row(tmp_path):
 
 
 def test_other_files_are_refused(tmp_path, path):
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(InputError, match="does not exist"):
         read_results(path)
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match=r"no results file: it has no column task|cannot be read as Parquet"):
+    with pytest.raises(InputError, match=r"not a results file: the column task is missing|cannot be read as Parquet"):
         read_results(path)
-    with pytest.raises(InputError, match=r"its name must end in \.csv or \.parquet"):
+    with pytest.raises(InputError, match=r"name must end in \.csv or \.parquet"):
         write_results([], tmp_path / "results.txt")
-    with pytest.raises(InputError, match="there is no folder"):
+    with pytest.raises(InputError, match=r"the folder .* does not exist"):
         write_results([], tmp_path / "missing" / "results.csv")

@@ -46,7 +46,7 @@ def test_rounds_keep_the_better_half_and_the_order_breaks_ties():
     first = [(name, Tally(int(name in "cfh"), 1)) for name in NAMES]
     state = plan_trials(NAMES, 24, first)
     assert (state.round, state.left, state.due) == (1, tuple("cfha"), dict.fromkeys("cfha", 2))
-    # One that was kept stays in for its round, whatever comes of it.
+    # A policy that was kept stays for its round, whatever its results are.
     state = plan_trials(NAMES, 24, [*first, ("c", Tally(0, 2)), ("f", Tally(2, 2))])
     assert (state.round, set(state.left), state.due) == (1, set("cfha"), {"h": 2, "a": 2})
     state = plan_trials(NAMES, 24, [*first, *((name, Tally(int(name in "hf") * 2, 2)) for name in "cfha")])
@@ -54,7 +54,7 @@ def test_rounds_keep_the_better_half_and_the_order_breaks_ties():
     rest = [("f", Tally(4, 4)), ("h", Tally(1, 4))]
     done = plan_trials(NAMES, 24, [*first, *((name, Tally(int(name in "hf") * 2, 2)) for name in "cfha"), *rest])
     assert done.finished
-    assert done.verdict.startswith("take f: 7 of 7 trials succeeded, 95% interval 65 to 100%; these few trials cannot")
+    assert done.verdict.startswith("take f: 7 of 7 trials succeeded, 95% interval 65 to 100%; with so few trials it")
 
 
 def test_policies_beyond_a_third_of_the_trials_are_left_out():

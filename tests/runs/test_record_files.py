@@ -26,7 +26,7 @@ BAD = {
         b'{"step": 7, "seed": 0, "loss": -1' + b"0" * 400 + b"}",
         "loss: expected a number, got -100",
     ),
-    "an entry twice": (b'{"step": 7, "seed": 0, "seed": 1}', "not JSON (the key 'seed' is there twice)"),
+    "an entry twice": (b'{"step": 7, "seed": 0, "seed": 1}', "not JSON (repeated key 'seed')"),
     "a metric in words": (b'{"step": 7, "seed": 0, "loss": "low"}', "loss: expected a number, got 'low'"),
 }
 

@@ -212,7 +212,7 @@ def test_threads_do_not_disturb_each_other(folder):
 
 
 def copy_bundle(source, target, change=lambda found: None, resign=True):
-    """Copy a bundle with another description; with its checksum made anew, as somebody who forges one would."""
+    """Copy a bundle with another description and a recomputed checksum, like a forged one."""
     target.mkdir(parents=True)
     for path in source.iterdir():
         (target / path.name).write_bytes(path.read_bytes())

@@ -1,4 +1,4 @@
-"""What is run under the storm: all ten methods, one or two seeds, background evaluation, online steps, data on disk."""
+"""The runs of the storm: all ten methods, one or two seeds, background evaluation, online steps, data on disk."""
 
 from dataclasses import dataclass
 from pathlib import Path

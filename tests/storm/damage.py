@@ -1,4 +1,4 @@
-"""Damage to the folder of a run that is not running: what is mended in silence, and what must be refused."""
+"""Damage to the folder of an inactive run: some is repaired silently, some must raise an error."""
 
 import json
 import random
@@ -12,7 +12,7 @@ from storm.run_state import last_step, saved_steps
 
 @dataclass
 class Damage:
-    """What was done to a folder."""
+    """A damage of a folder."""
 
     refused: bool = False  # whether the run may not go on
     steps: list[int] = field(default_factory=list)  # of checkpoints that are no longer whole
@@ -108,7 +108,7 @@ DAMAGES: dict[str, Callable[[Path, random.Random], Damage]] = {
 
 
 def is_possible(name: str, folder: Path, whole: list[int]) -> bool:
-    """Return whether there is enough in a folder for a damage, and enough left after it to go on from.
+    """Return whether a folder has enough files for a damage, and enough left to resume.
 
     Args:
         name: The damage.
@@ -122,7 +122,7 @@ def is_possible(name: str, folder: Path, whole: list[int]) -> bool:
         return all(each.is_file() and each.read_bytes().count(b"\n") > 2 and is_clean(each) for each in files)
     newest = max(last_step(folder / "metrics.jsonl"), *saved_steps(folder / "policies"), 0)
     if name == "checkpoints removed" and newest == 0:
-        return False  # nothing would be lost by beginning anew, so nothing is refused
+        return False  # a restart would lose nothing, so there is no error
     return bool(whole) and (folder / "config.json").is_file() and (folder / "policies").is_dir()
 
 

@@ -1,4 +1,4 @@
-"""A walk that breaks when it is told to. No jax here, because every process of an evaluator imports this."""
+"""A walk that breaks on command. This module does not import jax, because every evaluation process imports it."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ ACTIONS = {
 
 
 class ObedientWalk(Walk):
-    """The first environment that finds an order carries it out in the middle of its episode; the others go on."""
+    """The first environment that finds a command executes it in the middle of its episode; the others continue."""
 
     def step(self, action):
         order = take_order(Path(os.environ.get(ORDERS, "none")))
@@ -27,7 +27,7 @@ class ObedientWalk(Walk):
 
 
 def take_order(path: Path) -> str | None:
-    """Return an order that nobody else has taken."""
+    """Return a command that no other process has taken."""
     own = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         path.rename(own)

@@ -25,7 +25,7 @@ from storm.environment import ORDERS
 
 POLL_SECONDS = 0.003
 SHORT_TIMEOUT = 15.0  # seconds that an environment may take, where one hangs on purpose
-LONGEST = 400.0  # seconds that any command may take; one that takes longer hangs
+LONGEST = 400.0  # limit of any command in seconds; a longer one counts as hanging
 WRITES = os.O_WRONLY | os.O_RDWR
 CHANGES = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}
 
@@ -42,7 +42,7 @@ class Moment:
     delay: float = 0.0
 
     def watch(self) -> None:
-        """Kill this process when the moment has come; what Python does to files is told to audit hooks beforehand."""
+        """Kill this process at the chosen moment; Python calls audit hooks before each file operation."""
         seen, folder = 0, str(self.folder)
 
         def hook(event: str, arguments: tuple) -> None:
@@ -72,7 +72,7 @@ def kill_after(delay: float) -> None:
 
 
 class Command:
-    """A command of drol under way, in a session of its own, and what it printed."""
+    """A running command of drol in a separate session, with its output."""
 
     def __init__(self, arguments: list[str], log: Path, moment: Moment | None = None, orders: Path | None = None):
         self.log, self.started = log, time.monotonic()
@@ -157,7 +157,7 @@ def become(arguments: list[str], log: Path, moment: Moment | None, orders: Path 
 
 
 def shorten_timeouts() -> None:
-    """Let environments of this process answer within seconds, so that one that hangs does not hold up the storm."""
+    """Let environments of this process answer in seconds, so that a hanging environment does not delay the storm."""
     make = EnvironmentProcess.__init__
 
     def make_impatient(self: EnvironmentProcess, *arguments, **named) -> None:

@@ -1,4 +1,4 @@
-"""What a run folder tells from outside: how far the run is, and which of its files differ from those of another."""
+"""Read the state of a run folder: its progress, and the files that differ from another run's."""
 
 import json
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ FOLDERS = ("checkpoints/", "policies/", "trajectories/")
 
 
 def saved_steps(folder: Path) -> list[int]:
-    """Return the steps of checkpoints or policies; what has another name is none."""
+    """Return the steps of checkpoints or policies; ignore other names."""
     names = [each.name for each in folder.iterdir() if each.is_dir()] if folder.is_dir() else []
     return sorted(int(name) for name in names if name.isascii() and name.isdigit())
 
@@ -106,7 +106,7 @@ def compare_evaluations(found: dict, wanted: dict, problems: list[str]) -> tuple
 
 
 def same_positions(found: dict, wanted: dict, failed: set[int]) -> bool:
-    """Return whether the trajectories of all episodes are equal but for those that failed."""
+    """Return whether the trajectories of all successful episodes are equal."""
     ours, theirs = (split_positions(each) for each in (found, wanted))
     return len(ours) == len(theirs) and all(
         index in failed or np.array_equal(one, other)

@@ -27,7 +27,7 @@ def small_disk(folder: Path) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def filled(folder: Path, free: int) -> Iterator[None]:
-    """Fill a disk but for so many bytes, until the context ends."""
+    """Fill a disk except for the given number of bytes, until the context ends."""
     path = folder / "filling"
     try:
         with path.open("wb") as file, contextlib.suppress(OSError):

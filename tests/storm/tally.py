@@ -1,4 +1,4 @@
-"""What was injected and what came of it, as numbers and as tables."""
+"""Count the injected faults and their outcomes, as numbers and tables."""
 
 from collections import defaultdict
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The storm's tasks: the same small data in memory and on disk, and an environment that breaks when it is told to."""
+"""The storm's tasks: the same small data in memory and on disk, and an environment that breaks on command."""
 
 import dataclasses
 import os
@@ -37,7 +37,7 @@ class StormTasks(drol.TaskSource):
 
 
 def write_data(folder: Path) -> None:
-    """Write the data of `storm/disk`, which is that of `storm/memory`."""
+    """Write the data of `storm/memory` to disk for `storm/disk`."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, array in random_rows(LENGTHS).items():
         np.save(folder / f"{name}.npy", array)

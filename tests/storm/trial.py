@@ -57,13 +57,13 @@ class Trial:
     """A run and the faults that it suffers.
 
     Args:
-        configuration: What is run.
+        configuration: The configuration of the run.
         expected: The undisturbed run.
         folder: For the run and for what its processes print.
         dice: What chooses the faults.
         tally: Where they are counted.
         allowed: The faults to choose from.
-        full_disk: Fills the disk of the folder but for so many bytes, until the context ends; None if it cannot.
+        full_disk: Fills the disk of the folder except for some bytes, until the context ends; None if impossible.
         end: When faults are to end, in the time of `time.monotonic`.
     """
 
@@ -142,11 +142,11 @@ class Trial:
                 return fault
 
     def whole(self) -> list[int]:
-        """Return the steps of checkpoints that a start may go on from."""
+        """Return the steps of checkpoints from which a start may resume."""
         return [step for step in saved_steps(self.run / "checkpoints") if step not in self.damaged]
 
     def note(self, fault: str, promise: float | None = None) -> None:
-        """Count a fault, one that makes so many updates at most to be done again, or none if that is None."""
+        """Count a fault that repeats at most the given number of updates; count none if that is None."""
         count = self.tally.count(fault, self.configuration.name)
         count.injected += 1
         self.counts.append(count)
@@ -293,7 +293,7 @@ class Trial:
         step = int(resumed[1].replace(",", "")) if resumed else 0
         interrupted = code > 128 and "interrupted" in output  # a signal that came before the run was opened
         if resumed is None and expected and code >= 0 and not interrupted:
-            raise Wrong(f"began anew (exit code {code}) where the checkpoint of step {expected} was whole")
+            raise Wrong(f"restarted from step 0 (exit code {code}) where the checkpoint of step {expected} was whole")
         if resumed is None and (expected or code != 0):
             return  # it ended too early to tell
         if step != expected:
@@ -311,7 +311,7 @@ class Trial:
         self.lost_rows = [row for row in self.lost_rows if row[0] == "evaluations.jsonl" or row[1] <= step]
 
     def check_signal(self, fault: str, code: int, early: bool, log: Path) -> None:
-        """Count a signal; it ends a run that trains with a code of its own, after saving; one that starts, anyhow."""
+        """Count a signal; a training run saves and exits with the signal's code, a starting run just ends."""
         number = signal.Signals[fault]
         if code not in (128 + number, 130) and not (early and code == -number):
             raise Wrong(f"exit code {code} after {fault}, see {log}")

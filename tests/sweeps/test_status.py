@@ -1,4 +1,4 @@
-"""What a sweep shows, in the terminal and as a page."""
+"""The status of a sweep, in the terminal and as a page."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from drol.tasks.base import Episode
 
 def test_a_status_says_what_is_done_runs_failed_and_is_best(tmp_path):
     sweep = made_sweep(tmp_path)
-    assert text_status(sweep_status(sweep)) == "made: 0 of 8 runs done, 8 waiting, nobody works on it"
+    assert text_status(sweep_status(sweep)) == "made: 0 of 8 runs done, 8 waiting, no process executes it"
     assert list(tmp_path.iterdir()) == []  # to look changes nothing
     run_sweep(sweep, Writer(sweep, broken="alpha-2/seed-1", most=6))
     run = swept_runs(sweep)[-1].run
@@ -30,7 +30,7 @@ def test_a_status_says_what_is_done_runs_failed_and_is_best(tmp_path):
     with exclusive(RunDirectory(tmp_path / run.name).path / ".lock", "busy"):
         assert (
             text_status(sweep_status(sweep))
-            == f"""made: 5 of 8 runs done, 1 running, 1 failed, 1 waiting, nobody works on it
+            == f"""made: 5 of 8 runs done, 1 running, 1 failed, 1 waiting, no process executes it
 
 running
   smoke/{MAZE}/fql-alpha-4/seed-1: 20 of 60, 40 min 0 s left

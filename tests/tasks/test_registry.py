@@ -1,4 +1,4 @@
-"""Task sources: those of the library, those of installed packages, and those that a program registers."""
+"""Task sources of the library, of installed packages, and registered by a program."""
 
 import importlib.metadata
 import json
@@ -14,7 +14,7 @@ from drol.tasks import SOURCES, Registry, TaskSource, find_source, known_sources
 
 
 class Robot(TaskSource):
-    """A source with two tasks, each of which loads as its own name."""
+    """A source with two tasks; each loads as its name."""
 
     name = "robot"
 
@@ -66,7 +66,7 @@ def entry_point(name, load):
 
 @pytest.fixture
 def plugins(monkeypatch):
-    """A registry of its own, and a list of entry points for it."""
+    """Create a separate registry with a list of entry points."""
     points = []
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points if group == "drol.tasks" else [])
     monkeypatch.setattr(tasks, "REGISTRY", Registry())

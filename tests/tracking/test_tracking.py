@@ -177,7 +177,7 @@ def test_a_tracker_that_breaks_or_hangs_is_one_warning(directory, monkeypatch, c
     monkeypatch.setattr(drol.tracking, "STOP_SECONDS", 0.1)
     with mirrored(directory, "slow", lambda: True):
         pass
-    assert "slow took more than 0 s to end; the next start of the run goes on with it" in caplog.messages[1]
+    assert "slow took more than 0 s to end; the next start of the run resumes it" in caplog.messages[1]
     (directory.tracking / "file").write_text("")
     with mirrored(directory, "file", lambda: True):
         pass

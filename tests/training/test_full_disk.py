@@ -1,4 +1,4 @@
-"""A disk that fills up ends a run with the path and what to do; what was there stays, and the same call goes on."""
+"""A full disk ends a run with the path and advice; existing files stay, and the same call resumes."""
 
 import errno
 

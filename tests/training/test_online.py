@@ -173,7 +173,7 @@ def test_an_environment_that_never_starts_ends_the_run_with_its_reason(tmp_path)
 
 
 def test_observations_are_standardised_as_those_of_the_data(tmp_path):
-    """The experience of a run with standardised observations is that of the environment, shifted and scaled."""
+    """The experience of a run with standardised observations equals the environment's, shifted and scaled."""
     task = tiny_task()
     config = tiny_config(**(ONLINE | {"seeds": (0,), "standardise_observations": True}))
     made = Trainer(config, RunDirectory(tmp_path / "run"), task, quiet=True)

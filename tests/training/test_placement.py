@@ -57,7 +57,7 @@ def test_seeds_on_one_cpu_have_arrays_of_their_own():
 
 @pytest.mark.parametrize("first", [Placement(spread="threads"), ONE_DEVICE], ids=str)
 def test_a_checkpoint_of_seeds_in_threads_loads_where_they_are_one_program_and_back(first, tmp_path):
-    """What is loaded are the same bits; what is trained from there is the same to rounding."""
+    """Loaded states are bit-identical; training from them is equal up to rounding."""
     second = ONE_DEVICE if first.spread == "threads" else Placement(spread="threads")
     task = tiny_task(None)
 

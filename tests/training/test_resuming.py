@@ -1,4 +1,4 @@
-"""Runs whose folder was damaged: they go on from what is whole, say what they set aside, or are refused and kept."""
+"""Runs with a damaged folder resume from valid files and report quarantined ones, or fail and keep all files."""
 
 import json
 import logging

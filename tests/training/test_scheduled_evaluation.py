@@ -1,4 +1,4 @@
-"""Evaluations in the background give what those in the foreground give, whatever happens on the way."""
+"""Background evaluations give the results of foreground evaluations, after any interruption."""
 
 import errno
 import functools
@@ -37,7 +37,7 @@ def run(path, task=None, background=True, quiet=True, **changes):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A run in the foreground that nobody interrupted."""
+    """Train an uninterrupted run in the foreground."""
     path = tmp_path_factory.mktemp("whole") / "run"
     run(path, background=False)
     return path
@@ -281,7 +281,7 @@ def test_a_damaged_policy_is_named_with_what_to_do(whole, tmp_path):
     (path / "evaluations.jsonl").write_text("")
     arrays = path / "policies" / step_name(3) / ARRAYS
     arrays.write_bytes(arrays.read_bytes()[:-1])
-    with pytest.raises(InputError, match=r"000000003 cannot be used: .* remove that folder to go on"):
+    with pytest.raises(InputError, match=r"000000003 cannot be used: .* remove that folder to continue"):
         run(path, steps=3)
 
 

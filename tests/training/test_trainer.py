@@ -35,7 +35,7 @@ def run(path, task=None, quiet=True, **changes):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A run that nobody interrupted, and its outcome."""
+    """Train an uninterrupted run; return it and its outcome."""
     path = tmp_path_factory.mktemp("whole") / "run"
     outcome = run(path)
     assert outcome.step == 12
@@ -275,7 +275,7 @@ def test_steps_may_grow_but_not_shrink(whole, tmp_path):
     path = tmp_path / "run"
     assert run(path, steps=7).step == 7
     assert run(path, steps=12).step == 12
-    for name in ("checkpoints", "policies"):  # what is logged at the first end stays, but the training is the same
+    for name in ("checkpoints", "policies"):  # the row of the first end stays, but the training is the same
         ours, theirs = (each / name / step_name(12) / ARRAYS for each in (path, whole[0]))
         found, expected = (safetensors.numpy.load_file(each) for each in (ours, theirs))
         assert found.keys() == expected.keys()

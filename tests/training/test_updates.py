@@ -55,7 +55,7 @@ def test_a_run_on_disk_can_be_stopped_and_goes_on(tmp_path):
 
 
 def test_a_seed_learns_the_same_alone_and_beside_others():
-    """On a CPU each seed is a program of its own, so nothing depends on which others train with it."""
+    """On a CPU each seed is a separate program, so results do not depend on the other seeds."""
     together = run(MEMORY, [(1, 4), (5, 9)], (0, 7, 3))
     for index, seed in enumerate((0, 7, 3)):
         alone = run(MEMORY, [(1, 9)], (seed,))

@@ -1,4 +1,4 @@
-"""The cells of the paper's tables: a number of ours beside the published one, and what the difference says."""
+"""The cells of the paper's tables: our result, the published one and a verdict on the difference."""
 
 import dataclasses
 import functools
@@ -24,7 +24,7 @@ NOISE = "within noise"
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of ours, the published one, and what the difference says."""
+    """Our result, the published one, and the verdict on the difference."""
 
     mean: float | None  # None: not run
     deviation: float | None  # over seeds; None with one seed

@@ -1,4 +1,4 @@
-"""What a plan costs: updates, core-hours of this machine, GPU-hours."""
+"""Estimate the cost of a plan: updates, core-hours of this machine, GPU-hours."""
 
 import functools
 import statistics
@@ -30,7 +30,7 @@ GPU_WORDS = (
 
 @dataclass(frozen=True)
 class Cost:
-    """What is still to be done."""
+    """The cost of the missing runs."""
 
     updates: int  # of all seeds
     core_hours: float
@@ -104,7 +104,7 @@ def gpu_hours(updates: Iterable[tuple[PlannedRun, int]]) -> float:
 
 
 def gpu_milliseconds(run: PlannedRun) -> float:
-    """Return the published time of an update, or that of what is nearest to it in the figure."""
+    """Return the published time of an update, or the nearest one in the figure."""
     candidates = run.changes.get("num_candidates", DEFAULT_K)
     listed = max(k for k in (1, 4, 8, 16) if k <= candidates)
     return TRAINING_STEP.get(f"drol K={listed}" if run.method == "drol" else run.method, TRAINING_STEP["fql"])

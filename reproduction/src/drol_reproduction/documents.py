@@ -19,7 +19,7 @@ END = "<!-- end -->"
 
 
 def fill_blocks(text: str, command: str, blocks: Mapping[str, str]) -> str:
-    """Return a Markdown text with everything between the marks of a command made anew.
+    """Replace the text between the marks of a command in a Markdown text.
 
     Args:
         text: The text, with marks; those of other commands are left alone.
@@ -30,7 +30,7 @@ def fill_blocks(text: str, command: str, blocks: Mapping[str, str]) -> str:
     while mark := START.search(rest):
         inside, end, after = rest[mark.end() :].partition(f"\n{END}")
         if not end or START.search(inside):
-            raise InputError(f"the mark `{mark[0]}` has no `{END}` below it; put one on a line of its own")
+            raise InputError(f"the mark `{mark[0]}` has no `{END}` below it; put one on a separate line")
         if mark["command"] == command:
             if mark["name"] not in blocks:
                 raise unknown_name(f"text of `{command}`", mark["name"], blocks, "Fix the mark in the document")
@@ -41,7 +41,7 @@ def fill_blocks(text: str, command: str, blocks: Mapping[str, str]) -> str:
 
 
 def fill_document(path: Path, command: str, blocks: Mapping[str, str]) -> None:
-    """Make everything between the marks of a command anew in a Markdown file that has such marks."""
+    """Replace the text between the marks of a command in a Markdown file."""
     try:
         text = path.read_text()
     except OSError as error:

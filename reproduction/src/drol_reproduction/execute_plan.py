@@ -1,4 +1,4 @@
-"""Run what a plan still lacks; the same call again goes on where it was cut."""
+"""Execute the missing runs of a plan; the same call resumes."""
 
 from collections.abc import Callable, Iterable
 
@@ -16,8 +16,8 @@ def execute(
 
     Args:
         plan: What `make_plan` returned.
-        executor: What does the jobs; processes of this machine, one for each core, if None.
-        report: Called as `report(done, total, what)`, in updates, as runs go on and after each run.
+        executor: The executor of the jobs; if None, local processes, one per core.
+        report: Called as `report(done, total, what)`, in updates, during and after each run.
         imports: Modules that the process of each run imports first.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Gates: whether baselines of ours learn as fast as they should before methods are compared with them.
+"""Gates: check that our baselines learn as fast as public runs before methods are compared with them.
 
 The first compares FQL on cube-single-task2 with six public runs at the paper's settings, the second asks IQL with
 networks of three layers of 256 for a least score. A comparison with a baseline that fails its gate says little.
@@ -59,7 +59,7 @@ def gates(results: Iterable[Result]) -> list[Gate]:
 
 
 def fql_gate(results: Sequence[Result], updates: int) -> Gate:
-    """Compare FQL with the public runs after so many updates; only runs with the paper's settings count."""
+    """Compare FQL with the public runs at a step; only runs with the paper's settings count."""
     ours, left_out = scores_after(results, "fql", updates, set())
     points = next(points for source, points in public_curves(CUBE).items() if source.name == PUBLIC)
     theirs = tuple(point.score for point in points if point.updates == updates)

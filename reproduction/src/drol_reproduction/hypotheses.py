@@ -67,7 +67,7 @@ class PlannedGroup:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the runs say about a hypothesis.
+    """The test result of a hypothesis.
 
     Attributes:
         name: "H1" to "H4".
@@ -180,7 +180,7 @@ def verdict_of(name: str, first: Sequence[float], second: Sequence[float], p: fl
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the one-sided p value of Welch's t test; that of permutations if no seed differs from its group."""
+    """Return the one-sided p value of Welch's t test; of a permutation test if no seed differs from its group."""
     if np.ptp(first) == np.ptp(second) == 0:
         return permutation(first, second)
     found: Any = stats.ttest_ind(first, second, equal_var=False, alternative="greater")

@@ -125,7 +125,7 @@ class MechanismRow:
 
     @property
     def run(self) -> tuple[str, str, str, int]:
-        """What the rows of one seed of one run share."""
+        """The common fields of the rows of one seed of one run."""
         return self.task, self.method, self.settings, self.seed
 
     def setting(self, name: str) -> Any:
@@ -219,7 +219,7 @@ def route(actor: LatentActor, followed: Followed) -> Routed:
 
 
 def compare_ownership(before: Routed, after: Routed, critic: QEnsemble, followed: Followed) -> dict[str, Any]:
-    """Return the numbers of a row that compare two actors of one seed; `critic` is that of the later one."""
+    """Return the numbers of a row that compare two actors of one seed; `critic` belongs to the later one."""
     state, old, new = np.arange(len(before.owner)), before.owner, after.owner
     changed = old != new
     latent = np.asarray(followed.latent)
@@ -352,9 +352,9 @@ def check_step(run: Run, step: int | None) -> int:
     """Return the newest checkpoint of a run, or the given one; raise an error if there is none."""
     saved = [each for each in saved_steps(run.directory.checkpoints) if each > 0]
     if not saved:
-        raise InputError(f"{run.path}: there is no checkpoint to continue from; train the run first")
+        raise InputError(f"{run.path}: no checkpoint to continue from; train the run first")
     if step is not None and step not in saved:
-        raise InputError(f"{run.path}: there is no checkpoint of step {step}; it has {', '.join(map(str, saved))}")
+        raise InputError(f"{run.path}: no checkpoint of step {step}; it has {', '.join(map(str, saved))}")
     return saved[-1] if step is None else step
 
 
@@ -373,7 +373,7 @@ def measure_runs(
     for path in paths:
         opened = [open_run(file.parent) for file in sorted(path.rglob(CONFIG))]
         if not opened:
-            raise InputError(f"{path}: there is no run in it; give a run or a folder with runs")
+            raise InputError(f"{path}: contains no runs; give a run or a folder with runs")
         suitable = [run for run in opened if algorithm_name(run.config.algorithm) in PRIORS and run.step > 0]
         runs += suitable or opened[:1]  # the check of the first one says what it lacks
     for run in runs:

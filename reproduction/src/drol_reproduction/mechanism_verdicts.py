@@ -1,4 +1,4 @@
-"""What the rows of `drol paper mechanism` say: tables, and the verdicts on M1 to M3 of results/plan_2026-11-18.md.
+"""Summarise the rows of `drol paper mechanism`: tables, and verdicts on M1 to M3 of results/plan_2026-11-18.md.
 
 M1: after 1,000 updates the owner has changed for at least 20 points more of the data actions with DROL(16) than with
     FQL and with DROL without Q. The lowest seed of DROL(16) is compared with the highest seed of each control.
@@ -35,7 +35,7 @@ Group = tuple[str, str]  # task and networks
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the rows say about one expectation of the plan.
+    """The verdict on one expectation of the plan.
 
     Attributes:
         name: "M1", "M2" or "M3".
@@ -247,7 +247,7 @@ def group_name(group: Group) -> str:
 
 
 def last_lags(rows: Iterable[MechanismRow]) -> list[MechanismRow]:
-    """Return one row for each run: that of its largest lag."""
+    """Return the row with the largest lag of each run."""
     last = {row.run: row for row in sorted(rows, key=lambda row: row.lag)}
     return list(last.values())
 

@@ -57,7 +57,7 @@ def make_plan(
         seeds: Seeds of each task; the number of the scale if None.
         root: Where the runs are kept.
         seeds_per_run: Seeds trained in one process; all at the scale "paper", else one, if None.
-        results: Results of runs that were made elsewhere and are not to be made again, as `collect_results` gives them.
+        results: Results of runs from elsewhere that count as finished, as returned by `collect_results`.
 
     Returns:
         The plan; `drol_reproduction.execute_plan.execute` runs it.

@@ -1,4 +1,4 @@
-"""The paper's two tables from whatever runs exist, each cell beside the published one, with a verdict."""
+"""The paper's two tables from the existing runs, each cell beside the published one, with a verdict."""
 
 import dataclasses
 from collections import defaultdict
@@ -199,7 +199,7 @@ def family_row(family: str, tasks: Sequence[str], scores: Scores) -> TableRow:
 
 
 def run_in_part(row: TableRow) -> list[str]:
-    """Return a note if methods of a family were run on other of its tasks than those that are compared."""
+    """Return a note if methods of a family ran on different tasks than the compared ones."""
     compared = compared_tasks(row.cells)
     others = [
         f"{TITLES[method]} ({len(cell.tasks)})"

@@ -75,7 +75,7 @@ def read_description(folder: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or type(found.get("format")) is not int:
         raise InputError(f"{path} does not describe a policy; export it again")
     if found["format"] != FORMAT:
-        raise InputError(f"{path} has format {found['format']}; this version reads {FORMAT}: install drol-runtime anew")
+        raise InputError(f"{path} has format {found['format']}; this version reads {FORMAT}: reinstall drol-runtime")
     try:
         intact = found.get("sha256") == digest(found)
         if intact:
@@ -211,7 +211,7 @@ def parse_arrays(content: bytes) -> dict[str, np.ndarray]:
         raise ValueError("the header is longer than the file")
     header = json.loads(content[8:start])
     if not isinstance(header, dict):
-        raise ValueError("the header is no object")
+        raise ValueError("the header is not an object")
     arrays = {}
     for name, entry in header.items():
         if name == "__metadata__":
@@ -248,7 +248,7 @@ def numbers(values: Any, size: int | None = None) -> list[float]:
     if not isinstance(values, list) or (size is not None and len(values) != size):
         raise ValueError(f"a list of {size or 'some'} numbers is expected")
     if not all(type(value) in (int, float) and math.isfinite(value) for value in values):
-        raise ValueError("a list has values that are no finite numbers")
+        raise ValueError("a list has values that are not finite numbers")
     return values
 
 

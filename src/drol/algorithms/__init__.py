@@ -1,4 +1,4 @@
-"""The algorithms by name: those that are here, and yours.
+"""The registry of algorithms: built-in ones and yours.
 
 One of your own is used in the same process after `register_algorithm`, and everywhere, the command line included, if
 the package that has it is installed and names it as an entry point of the group "drol.algorithms".
@@ -83,7 +83,7 @@ def register_algorithm(name: str, kind: Any = None) -> Any:
 
 
 def known_algorithms() -> dict[str, type[Algorithm]]:
-    """Return every algorithm by its name: those that are here, then registered ones and those of installed packages."""
+    """Return every algorithm by name: built-in, then registered, then those of installed packages."""
     load_entry_points()
     return ALGORITHMS | REGISTERED
 
@@ -92,12 +92,12 @@ def known_algorithms() -> dict[str, type[Algorithm]]:
 def load_entry_points() -> None:
     """Register the algorithms of installed packages, once; warn of each that cannot be used.
 
-    All of them are imported, whatever is asked for: no name in a file of a run decides what is imported.
+    Every call imports all of them, so that a name in a run's file cannot decide which modules are imported.
     """
     for entry in metadata.entry_points(group=ENTRY_POINTS):
         try:
             register_algorithm(entry.name, entry.load())
-        except Exception as error:  # whatever another package does wrong, ours go on
+        except Exception as error:  # a faulty plugin must not break the other algorithms
             why = " ".join(f"{type(error).__name__}: {error}".split())
             warnings.warn(f"the algorithm {entry.name!r} of {entry.value} was left out: {why}", stacklevel=2)
 
@@ -112,7 +112,7 @@ def find_algorithm(name: str) -> type[Algorithm]:
 
 
 def algorithm_name(algorithm: Algorithm | type[Algorithm]) -> str:
-    """Return the name of an algorithm, or of its class; one that is not registered is called by its class."""
+    """Return the name of an algorithm or of its class; the name of the class if it is not registered."""
     kind = algorithm if isinstance(algorithm, type) else type(algorithm)
     for name, known in known_algorithms().items():
         if kind is known:

@@ -67,7 +67,7 @@ class Algorithm(eqx.Module):
 
     draws_actions: ClassVar[bool] = True  # whether two actions for one observation differ
     acting: ClassVar[tuple[str, ...]] = ()  # hyperparameters of `act` that an evaluation may change
-    choosing: ClassVar[tuple[str, ...]] = ()  # those of them that matter only where the best of several draws acts
+    choosing: ClassVar[tuple[str, ...]] = ()  # those that matter only if the best of several draws acts
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # name of a preset -> hyperparameters that differ
     removed: ClassVar[Mapping[str, Any]] = {}  # hyperparameters that earlier run folders have -> their only known value
 
@@ -75,7 +75,7 @@ class Algorithm(eqx.Module):
 
     @property
     def default_best_of(self) -> int:
-        """Return how many actions `act` draws, of which the best one acts, when it is not told a number."""
+        """Return how many actions `act` draws, of which the best one acts, by default."""
         return 1
 
     @abc.abstractmethod
@@ -93,8 +93,8 @@ class Algorithm(eqx.Module):
         Args:
             policy: The `policy` of a state.
             observation: One observation, without a batch axis.
-            key: What the action is drawn with; a policy that draws nothing does not use it.
-            best_of: How many actions to draw, of which the one that the critics value most is returned. None is the
+            key: The random key of the draw; a deterministic policy ignores it.
+            best_of: The number of actions to draw; the one with the highest value is returned. None is the
                 algorithm's own number. Each algorithm passes it through `check_act`, with the observation.
         """
 

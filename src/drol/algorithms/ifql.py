@@ -62,7 +62,7 @@ class Draws(eqx.Module):
 class IFQL(Algorithm):
     """A cloned flow whose samples are chosen by an implicit critic when it acts."""
 
-    num_samples: int = hyperparameter(32, "N, flow samples of which the best acts", minimum=1, maximum=65536)
+    num_samples: int = hyperparameter(32, "N, flow samples; the best one is the action", minimum=1, maximum=65536)
     expectile: float = hyperparameter(0.9, "kappa, expectile of the value function", minimum=0, maximum=1)
     discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
     flow_steps: int = hyperparameter(10, "M, Euler steps of the flow", minimum=1, maximum=1024)

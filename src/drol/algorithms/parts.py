@@ -53,7 +53,7 @@ def hold_part(
 ) -> Trainable[Network]:
     """Return `new`, but where `held` is true one of its networks and its moments of Adam as they are in `old`.
 
-    The step count of Adam is that of all networks, so it is always the new one.
+    All networks share Adam's step count, so it always advances.
     """
 
     def part(tree: Trainable[Network]) -> tuple:

@@ -72,7 +72,9 @@ class ReBRAC(Algorithm):
         2, "steps between two updates of actor and targets", minimum=1, maximum=1_000_000
     )
     skipped_actor: str = hyperparameter(
-        "momentum", "what the actor does on other steps: as released, or nothing", choices=("momentum", "frozen")
+        "momentum",
+        "the actor on the other steps: as in the released code, or unchanged",
+        choices=("momentum", "frozen"),
     )
     mask_next_action: bool = hyperparameter(
         True, "leave the target's cloning term out where the episode stopped; the released code does not"

@@ -1,3 +1,3 @@
 """The command line: `drol <command>`."""
 
-IMPORTED: list[str] = []  # the modules that `--import` named; what this command starts imports them too
+IMPORTED: list[str] = []  # modules given by `--import`; child processes import them too

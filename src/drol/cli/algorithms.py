@@ -23,13 +23,13 @@ def run(arguments: list[str]) -> int:
         return run_show(rest)
     if command in known_algorithms():
         raise InputError(f"unknown command {command!r}; did you mean `drol algorithms show {command}`?")
-    hint = "did you mean show?" if difflib.get_close_matches(command, ["show"]) else "it has show"
+    hint = "did you mean show?" if difflib.get_close_matches(command, ["show"]) else "the only command is show"
     raise InputError(f"unknown command {command!r} of `drol algorithms`; {hint}")
 
 
 def run_list(arguments: list[str]) -> int:
-    epilog = "`drol algorithms show NAME` has its equations, its hyperparameters and its settings for each task."
-    Parser("algorithms", "Every algorithm, in one line.", epilog).parse(arguments)
+    epilog = "`drol algorithms show NAME` prints its equations, hyperparameters and settings for each task."
+    Parser("algorithms", "List the algorithms, one per line.", epilog).parse(arguments)
     known = known_algorithms()
     width = max(map(len, known)) + 2
     for name, kind in known.items():
@@ -38,7 +38,9 @@ def run_list(arguments: list[str]) -> int:
 
 
 def run_show(arguments: list[str]) -> int:
-    parser = Parser("algorithms show", "An algorithm: equations, hyperparameters, and what is known for each task.")
+    parser = Parser(
+        "algorithms show", "Show the equations, the hyperparameters and the settings for each task of an algorithm."
+    )
     parser.add_argument("name", help=f"one of {', '.join(known_algorithms())}")
     name = parser.parse(arguments).name
     kind = find_algorithm(name)
@@ -59,20 +61,20 @@ def first_line(kind: type[Algorithm]) -> str:
 
 
 def without_settings(name: str, kind: type[Algorithm]) -> list[str]:
-    """Return what stands for the table of an algorithm that is not in the paper's tables."""
-    lines = [f"none, so its defaults hold: {name} is not a method of the paper's tables"]
-    return [*lines, f"`--preset {LAPTOP}` has small networks for it"] if LAPTOP in kind.presets else lines
+    """Return the lines that replace the table for an algorithm outside the paper's tables."""
+    lines = [f"none: {name} is not in the paper's tables; its default hyperparameters are used"]
+    return [*lines, f"`--preset {LAPTOP}` uses small networks for it"] if LAPTOP in kind.presets else lines
 
 
 def describe(field: dataclasses.Field) -> str:
-    """Return a hyperparameter in words: its default, its meaning and what it may be."""
+    """Describe a hyperparameter: its default, its meaning and its allowed values."""
     words = f"{field.metadata['description']} ({allowed_words(field)})"
     head = f"  {field.name:20s}{show(field.default):10s}"
     return textwrap.fill(words, WIDTH, initial_indent=f"{head} ", subsequent_indent=" " * 33)
 
 
 def show(value: Any) -> str:
-    """Return a value in little room: 512x4 for four layers of 512."""
+    """Format a value briefly: 512x4 for four layers of 512."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple) and len(set(value)) == 1:
@@ -81,20 +83,20 @@ def show(value: Any) -> str:
 
 
 def settings_table(rows: list[FamilyRow]) -> list[str]:
-    """Return a line for each family or task, and what the marks in it mean."""
+    """Return a line for each family or task, then the meaning of the marks."""
     names = list(dict.fromkeys(name for row in rows for name in columns(row)))
     cells = [["", "", *names, "steps"]]
     cells += [[row.benchmark, row.family, *(cell(row, name) for name in names), steps(row)] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(f"{text:{width}s}" for text, width in zip(line, widths, strict=True)) for line in cells]
-    marks = {"/": f"a/b/c/d: under the presets {', '.join(PRESETS)}", "(?)": "(?): perhaps misread"}
+    marks = {"/": f"a/b/c/d: under the presets {', '.join(PRESETS)}", "(?)": "(?): read from the paper with doubt"}
     texts = [text for line in cells[1:] for text in line[2:]]
     meanings = [words for mark, words in marks.items() if any(mark in text for text in texts)]
     return [*lines, "", *meanings] if meanings else lines
 
 
 def notes(algorithm: str, rows: list[FamilyRow]) -> list[str]:
-    """Return the sources and the notes, each with the rows that it is about."""
+    """Return the sources and the notes, each with the names of its rows."""
     about: dict[str, list[FamilyRow]] = {}
     for row in rows:
         every = row.settings.values()
@@ -102,14 +104,16 @@ def notes(algorithm: str, rows: list[FamilyRow]) -> list[str]:
         for text in dict.fromkeys(texts):
             about.setdefault(text, []).append(row)
     lines = [""]
-    for text in sorted(about, key=lambda text: not text.startswith("source: ")):  # sources first, else in order
+    for text in sorted(
+        about, key=lambda text: not text.startswith("source: ")
+    ):  # sources first; otherwise keep the order
         where, words = place(about[text], rows), text.removeprefix(f"{algorithm}: ")
         lines += textwrap.wrap(f"{where}: {words}", WIDTH - 2, subsequent_indent="    ", break_on_hyphens=False)
     return lines
 
 
 def place(some: list[FamilyRow], rows: list[FamilyRow]) -> str:
-    """Return names for some of the rows: a benchmark if it is all of its rows."""
+    """Name some of the rows; use the benchmark's name if all its rows are included."""
     names = []
     for benchmark in dict.fromkeys(row.benchmark for row in rows):
         here = [row.family for row in some if row.benchmark == benchmark]
@@ -123,7 +127,7 @@ def columns(row: FamilyRow) -> list[str]:
 
 
 def cell(row: FamilyRow, name: str) -> str:
-    """Return the value under every preset; one if they agree."""
+    """Return the values under all presets; a single value if they agree."""
     texts = []
     for preset in PRESETS:
         settings = row.settings[preset]

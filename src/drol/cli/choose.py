@@ -13,35 +13,45 @@ from drol.results.choose import TRUST, Tried, choose, policies_to_try
 from drol.results.trials import Tally, Trials, append_result, plan_trials, read_result, read_results_file
 
 EPILOG = """examples:
-  drol choose runs/a runs/b                  every saved policy of both, the best first
+  drol choose runs/a runs/b                  rank every saved policy of both runs
   drol choose runs/mine --last 3             only the last three checkpoints
-  drol choose runs/* --trials 24             a plan of 24 real trials of the newest policy of each seed
-  drol choose runs/* --trials 24 --result runs/a=1/1 --result runs/b=0/1      with the results so far: which to try next
-  drol choose runs/* --trials 24 --ask --results trials.csv                   ask for results, and keep them in a file
+  drol choose runs/* --trials 24             plan 24 real trials of the newest policies of all seeds
+  drol choose runs/* --trials 24 --result runs/a=1/1 --result runs/b=0/1      use the results so far
+  drol choose runs/* --trials 24 --ask --results trials.csv                   ask for results and save them
 
-Episodes in a simulator decide where there are any; else offline values, which are computed where they are missing.
-With --trials, they only order the first round: real trials decide."""
+Policies are ranked by their episodes in a simulator, otherwise by offline values, which are computed if missing.
+With --trials, this ranking only orders the first round; the real trials decide."""
 
 
 def run(arguments: list[str]) -> int:
-    parser = Parser("choose", "Rank checkpoints, seeds and runs of a task; say how far that may be trusted.", EPILOG)
+    parser = Parser(
+        "choose", "Rank the checkpoints, seeds and runs of a task, and state how reliable the ranking is.", EPILOG
+    )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="runs of one task, or folders with runs")
     parser.add_argument("--last", type=whole_number, metavar="N", help="only the last N saved steps of each run")
     parser.add_argument("--show", type=whole_number, default=10, metavar="N", help="lines to print (default: 10)")
     trials = parser.add_argument_group("with real trials")
-    trials.add_argument("--trials", type=whole_number, metavar="N", help="plan N trials in all, by sequential halving")
     trials.add_argument(
-        "--result", action="append", default=[], metavar="POLICY=S/T", help="S successes in T trials of a policy"
+        "--trials", type=whole_number, metavar="N", help="plan a total of N trials by sequential halving"
     )
-    trials.add_argument("--results", type=Path, metavar="FILE", help="a CSV file: policy, successes, trials")
-    trials.add_argument("--ask", action="store_true", help="ask for each result, and add it to the file of --results")
+    trials.add_argument(
+        "--result",
+        action="append",
+        default=[],
+        metavar="POLICY=S/T",
+        help="result of a policy: S successes in T trials",
+    )
+    trials.add_argument(
+        "--results", type=Path, metavar="FILE", help="CSV file with the columns policy, successes, trials"
+    )
+    trials.add_argument("--ask", action="store_true", help="ask for each result and add it to the file of --results")
     parsed = parser.parse(arguments)
     check_at_least("--show", parsed.show, 1)
     if parsed.trials is not None:
         return try_policies(parsed)
     for name in ("result", "results", "ask"):
         if getattr(parsed, name):
-            raise InputError(f"--{name} needs --trials; `drol choose --help` explains")
+            raise InputError(f"--{name} needs --trials; see `drol choose --help`")
     return rank_policies(parsed)
 
 
@@ -65,12 +75,12 @@ def rank_policies(parsed: argparse.Namespace) -> int:
     print(f"verdict: {choice.verdict}")
     best = choice.best
     drawn = f" --best-of {best.best_of}" if (best.best_of or 1) > 1 else ""
-    print(f"to take the first: drol export {best.run} --step {best.step} --seed {best.seed}{drawn} --out bundle")
+    print(f"to export the first: drol export {best.run} --step {best.step} --seed {best.seed}{drawn} --out bundle")
     return 0
 
 
 def try_policies(parsed: argparse.Namespace) -> int:
-    """Print the plan of trials with the results so far, and what to do next."""
+    """Print the plan of trials, the results so far and the next step."""
     policies = {each.name: each for each in policies_to_try(parsed.runs, parsed.last or 1)}
     results = list(map(read_result, parsed.result))
     if parsed.results is not None and (parsed.results.exists() or not parsed.ask):
@@ -91,7 +101,7 @@ def try_policies(parsed: argparse.Namespace) -> int:
 
 
 def ask(question: str, most: int) -> int | None:
-    """Return the whole number that the user types, from 0 to `most`; None at the end of the input."""
+    """Return the whole number from 0 to `most` that the user types; None at the end of the input."""
     while True:
         try:
             text = input(question).strip()
@@ -107,11 +117,11 @@ def print_plan(state: Trials, trials: int) -> None:
     rounds = ", then the better ".join(f"{each.candidates} x {each.trials}" for each in state.rounds)
     print(f"{trials} trials among {len(state.tallies)} policies: {rounds}")
     if state.left_out:
-        print(f"left out, because {trials} trials are too few for them: {' '.join(state.left_out)}")
+        print(f"not tried, because {trials} trials are too few for all policies: {' '.join(state.left_out)}")
 
 
 def print_state(state: Trials, policies: Mapping[str, Tried]) -> None:
-    """Print the results so far, and the trials that are due or the policy to take."""
+    """Print the results so far, then the next trials or the policy to export."""
     tried = [name for name in state.tallies if state.tallies[name].trials]
     if tried:
         print("  successes  95% interval  policy")
@@ -124,13 +134,13 @@ def print_state(state: Trials, policies: Mapping[str, Tried]) -> None:
         if policies[name].warning:
             print(f"warning: {policies[name].warning}")
     if not state.finished:
-        print(f"round {state.round + 1} of {len(state.rounds)}: try these, in an order drawn by chance if you can:")
+        print(f"round {state.round + 1} of {len(state.rounds)}: run these trials, in random order if you can:")
         for name, count in state.due.items():
             print(f"  {count} x {name}")
         example = next(iter(state.due))
-        print(f"then add the results to this command: --result {example}=SUCCESSES/{state.due[example]} ...")
+        print(f"then repeat this command with the results: --result {example}=SUCCESSES/{state.due[example]} ...")
         return
     print(f"verdict: {state.verdict}")
-    print("the best of several looks better than it is; a few further trials of it alone say how good it is")
+    print("the best of several policies looks better than it is; estimate its success from further trials of it alone")
     best = policies[state.best]
-    print(f"to take it: drol export {best.run} --step {best.step} --seed {best.seed} --out bundle")
+    print(f"to export it: drol export {best.run} --step {best.step} --seed {best.seed} --out bundle")

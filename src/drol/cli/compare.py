@@ -20,15 +20,16 @@ from drol.runs.run import open_run
 
 EPILOG = """examples:
   drol compare runs/a runs/b                    two runs of one task; the first one is the baseline
-  drol compare runs --baseline fql --out compare.html      all runs below a folder, and a page to look at
+  drol compare runs --baseline fql --out compare.html      all runs below a folder, and an HTML page
   drol compare runs results.csv --at last3      the mean of the last three evaluations, as in the FQL paper
-  drol compare runs --difference 10             and how many seeds would find a difference of 10
-  drol compare runs --evaluation extra          what `drol evaluate` added, such as --best-of 16
-  drol compare main.csv runs/new --fail-if-worse           for CI: exits with 1 if a group is worse
+  drol compare runs --difference 10             and the seeds needed to detect a difference of 10
+  drol compare runs --evaluation extra          the evaluations of `drol evaluate`, such as --best-of 16
+  drol compare main.csv runs/new --fail-if-worse           for CI: exit with 1 if a group is worse
 
-Runs without a simulator are compared by held-out error, share outside the data and offline value, without a verdict.
+Runs without a simulator are compared by held-out error, share of actions outside the data and offline value; there is
+no verdict.
 Runs are grouped by task, method and settings; the seeds of a group may be spread over several runs.
-docs/comparing.md says what each number means and which verdict is given when."""
+docs/comparing.md explains the numbers and the verdicts."""
 
 
 def run(arguments: list[str]) -> int:
@@ -47,10 +48,10 @@ def run(arguments: list[str]) -> int:
 
 
 def all_have_only_data(paths: Sequence[Path]) -> bool:
-    """Return whether the paths are folders with runs, none of which was evaluated in a simulator."""
+    """Return whether all paths are folders with runs and no run was evaluated in a simulator."""
     try:
         return all(has_only_data(open_run(folder)) for path in paths for folder in find_runs(path))
-    except InputError:  # a results file, or a folder that cannot be read, which the comparison of scores reports
+    except InputError:  # a results file, or an unreadable folder: the comparison of scores reports it
         return False
 
 
@@ -59,28 +60,31 @@ def run_offline(parsed: Namespace) -> int:
     for name in ("out", "baseline", "fail_if_worse", "difference"):
         if getattr(parsed, name):
             flag = f"--{name.replace('_', '-')}"
-            raise InputError(f"{flag} compares scores, and these runs have no simulator; leave it out")
+            raise InputError(f"{flag} compares scores, but these runs have no simulator; remove the flag")
     keep_compiled_programs()
     print(print_offline(compare_offline(parsed.runs, lambda words: print(f"drol: note: {words}", file=sys.stderr))))
     return 0
 
 
 def read_arguments(arguments: list[str]) -> Namespace:
-    """Return what was given; a page that cannot be written is refused now."""
-    parser = Parser("compare", "Compare runs with each other, with intervals and verdicts.", EPILOG)
+    """Return the parsed flags; reject a page that cannot be written."""
+    parser = Parser("compare", "Compare runs, with confidence intervals and verdicts.", EPILOG)
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN", help="a run, a folder with runs, or a results file"
     )
     parser.add_argument("--baseline", metavar="NAME", help="the group to compare with (default: the first)")
     parser.add_argument(
-        "--margin", type=number, default=5.0, metavar="X", help="the difference that does not matter (default: 5)"
+        "--margin", type=number, default=5.0, metavar="X", help="largest difference that does not matter (default: 5)"
     )
     parser.add_argument(
-        "--difference", type=number, metavar="X", help="say how many seeds would find a true difference of X"
+        "--difference", type=number, metavar="X", help="estimate the seeds needed to detect a true difference of X"
     )
-    parser.add_argument("--at", choices=AT, default="last", help="which evaluations count (default: last)")
+    parser.add_argument("--at", choices=AT, default="last", help="evaluations to compare (default: last)")
     parser.add_argument(
-        "--evaluation", choices=EVALUATIONS, default="training", help="made in training, or extra (default: training)"
+        "--evaluation",
+        choices=EVALUATIONS,
+        default="training",
+        help="those during training, or extra ones of `drol evaluate` (default: training)",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write a page with curves (.html)")
     parser.add_argument(
@@ -88,9 +92,9 @@ def read_arguments(arguments: list[str]) -> Namespace:
     )
     parsed = parser.parse(arguments)
     if parsed.out and parsed.out.suffix != ".html":
-        raise InputError(f"the page is {parsed.out}; its name must end in .html")
+        raise InputError(f"--out is {parsed.out}; its name must end in .html")
     if parsed.out and not parsed.out.absolute().parent.is_dir():
-        raise InputError(f"cannot write {parsed.out}: there is no folder {parsed.out.absolute().parent}")
+        raise InputError(f"cannot write {parsed.out}: the folder {parsed.out.absolute().parent} does not exist")
     if parsed.out and importlib.util.find_spec("matplotlib") is None:
         raise InputError("pages need matplotlib; install it with: pip install 'drol[report]'")
     return parsed

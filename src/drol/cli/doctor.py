@@ -6,13 +6,15 @@ from drol.installation import doctor
 
 EPILOG = """examples:
   drol doctor
-  drol doctor > doctor.txt      to send with a question
+  drol doctor > doctor.txt      a file to attach to a question
 
 The exit code is 1 if there is a problem."""
 
 
 def run(arguments: list[str]) -> int:
-    Parser("doctor", "Check the installation and the machine: what is wrong and what to do.", EPILOG).parse(arguments)
+    Parser("doctor", "Check the installation and the machine, and print advice for each problem.", EPILOG).parse(
+        arguments
+    )
     keep_compiled_programs()
     problems = 0
     for finding in doctor():

@@ -8,7 +8,7 @@ from drol.algorithms import known_algorithms
 from drol.cli.flags import Parser, add_fields, given, number, whole_number
 from drol.cli.jax_cache import keep_compiled_programs
 from drol.cli.main import complain
-from drol.errors import DAMAGE_SET_ASIDE, InputError, counted
+from drol.errors import CORRUPTED_FILES, InputError, counted
 from drol.evaluation.episodes import EnvironmentFailed
 from drol.evaluation.evaluate_run import evaluate, evaluate_offline
 from drol.evaluation.offline import DISCOUNT, UPDATES
@@ -17,23 +17,23 @@ from drol.runs.records import OfflineRow
 from drol.runs.run import Run, open_run
 
 EPILOG = """examples:
-  drol evaluate runs/demo                      the last policy, one pass for each action
+  drol evaluate runs/demo                      the last policy, one action per step
   drol evaluate runs/demo --best-of 16         the critic chooses among 16 actions
-  drol evaluate runs/sorl --act-steps 2        SORL with two steps for each action
+  drol evaluate runs/sorl --act-steps 2        SORL with two flow steps per action
   drol evaluate runs/demo --step 10000 --episodes 200
-  drol evaluate runs/demo --video 3            the first three episodes of each seed as animations
-  drol evaluate runs/demo --offline            what the data alone says of the last policy
-  drol evaluate runs/demo --offline --every-step      of every saved policy, to choose one
+  drol evaluate runs/demo --video 3            also save videos of the first three episodes
+  drol evaluate runs/demo --offline            estimate the last policy from the data alone
+  drol evaluate runs/demo --offline --every-step      the same for every saved policy
 
-A repeated evaluation (the same step, seed and way of acting) takes the place of the earlier one in the run's folder;
-one that has more episodes stays, unless --replace is given.
-docs/offline-evaluation.md explains the figures of --offline and what they were found to be worth."""
+A repeated evaluation (same step, seed and acting options) replaces the earlier one in the run's folder, unless the
+earlier one has more episodes; --replace replaces that, too.
+docs/offline-evaluation.md explains the metrics of --offline and reports how well they predict scores."""
 
 EPISODES = 50
 IN_THE_ENVIRONMENT = ("episodes", "first_seed", "processes", "videos", "replace")
 OFFLINE = ("every_step", "updates", "discount")
 
-# Column of the table, name of the figure, how it is printed.
+# Column of the table, name of the metric, format.
 COLUMNS = (
     ("error of 1", "single_sample_error", ".3f"),
     ("of 16", "routed_bc_loss", ".3f"),
@@ -52,31 +52,36 @@ WIDTHS = [max(len(title), 8) for title in TITLES]
 
 
 def make_parser() -> Parser:
-    parser = Parser("evaluate", "Run episodes with the policy of a run and print its score.", EPILOG)
+    parser = Parser("evaluate", "Evaluate the policy of a run and print its score.", EPILOG)
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument(
         "--best-of",
         type=whole_number,
         metavar="N",
-        help="actions drawn for each step; the critic chooses (default: 1, or what the method has as its own)",
+        help="actions drawn for each step, from which the critic chooses (default: the method's, usually 1)",
     )
-    parser.add_argument("--step", type=whole_number, metavar="N", help="the policy of this update (default: the last)")
+    parser.add_argument(
+        "--step", type=whole_number, metavar="N", help="the policy saved after this update (default: the last)"
+    )
     played = parser.add_argument_group("in the environment")
-    played.add_argument(
-        "--episodes", type=whole_number, metavar="N", help=f"episodes of each seed (default: {EPISODES})"
-    )
+    played.add_argument("--episodes", type=whole_number, metavar="N", help=f"episodes per seed (default: {EPISODES})")
     played.add_argument("--first-seed", type=whole_number, metavar="N", help="seed of the first episode (default: 0)")
-    played.add_argument("--processes", type=whole_number, metavar="N", help="environments at once")
+    played.add_argument("--processes", type=whole_number, metavar="N", help="parallel environments")
     played.add_argument(
         "--video", dest="videos", type=whole_number, metavar="N", help="record the first N episodes of each seed"
     )
     played.add_argument(
-        "--replace", action="store_true", default=None, help="take the place of an evaluation with more episodes, too"
+        "--replace",
+        action="store_true",
+        default=None,
+        help="replace an earlier evaluation even if it has more episodes",
     )
     add_fields(played, acting_fields())
     offline = parser.add_argument_group("without an environment")
-    offline.add_argument("--offline", action="store_true", help="judge by the data alone; nothing is simulated")
-    offline.add_argument("--every-step", action="store_true", default=None, help="every saved policy of the run")
+    offline.add_argument("--offline", action="store_true", help="evaluate on the data alone, without a simulation")
+    offline.add_argument(
+        "--every-step", action="store_true", default=None, help="evaluate every saved policy of the run"
+    )
     offline.add_argument(
         "--updates", type=whole_number, metavar="N", help=f"updates of fitted-Q evaluation (default: {UPDATES})"
     )
@@ -85,7 +90,7 @@ def make_parser() -> Parser:
 
 
 def acting_fields() -> list[dataclasses.Field]:
-    """Return the hyperparameters of all algorithms that an evaluation may change."""
+    """Return the hyperparameters that an evaluation may change, of all algorithms."""
     kinds = known_algorithms().values()
     fields = {field.name: field for kind in kinds for field in dataclasses.fields(kind) if field.name in kind.acting}
     return list(fields.values())
@@ -98,14 +103,14 @@ def run(arguments: list[str]) -> int:
         if getattr(parsed, name, None) is not None:
             way = "cannot be used with" if parsed.offline else "needs"
             flag = name.removesuffix("s") if name == "videos" else name.replace("_", "-")
-            raise InputError(f"--{flag} {way} --offline; `drol evaluate --help` explains")
+            raise InputError(f"--{flag} {way} --offline; see `drol evaluate --help`")
     opened = open_run(parsed.run)
     keep_compiled_programs()
     try:
         judge_by_data(parsed, opened) if parsed.offline else play(parsed, opened)
     except EnvironmentFailed as error:
         return complain(error, 1)
-    return DAMAGE_SET_ASIDE if opened.damaged else 0
+    return CORRUPTED_FILES if opened.damaged else 0
 
 
 def play(parsed: argparse.Namespace, opened: Run) -> None:
@@ -123,12 +128,12 @@ def play(parsed: argparse.Namespace, opened: Run) -> None:
 
 
 def judge_by_data(parsed: argparse.Namespace, opened: Run) -> None:
-    """Print a line of the table for each policy as soon as it is known."""
+    """Evaluate on the data and print a line for each policy as soon as it is ready."""
     printed: list[OfflineRow] = []
 
     def show(row: OfflineRow) -> None:
         if not printed:
-            seen = "held-out data" if row.unseen else "data that the policy was trained on (there is no other)"
+            seen = "held-out data" if row.unseen else "the training data (no data is held out)"
             print(f"on {seen}; discount {row.discount:g}")
             print("  ".join(title.rjust(width) for title, width in zip(TITLES, WIDTHS, strict=True)))
         printed.append(row)
@@ -145,4 +150,4 @@ def judge_by_data(parsed: argparse.Namespace, opened: Run) -> None:
     options = (parsed.step, bool(parsed.every_step), parsed.best_of, updates, discount)
     with Progress("evaluating on data", "policies") as progress:
         evaluate_offline(opened, *options, on_row=show, report=progress.show)
-    print(f"written to {opened.directory.offline_file}")
+    print(f"wrote {opened.directory.offline_file}")

@@ -1,4 +1,4 @@
-"""`drol execute`: the command that the jobs of sweeps and of `drol paper run` are."""
+"""`drol execute`: the command of each job of a sweep or of `drol paper run`."""
 
 from pathlib import Path
 
@@ -8,10 +8,11 @@ from drol.cli.train import finish
 from drol.planning.run_file import RunFile
 
 EPILOG = """examples:
-  drol execute runs/sweeps/jobs/NAME.json                          train the run, then make its further evaluations
-  drol execute runs/sweeps/jobs/NAME.json --import my_module       of an algorithm that my_module.py registers
+  drol execute runs/sweeps/jobs/NAME.json                          train the run, then do its extra evaluations
+  drol execute runs/sweeps/jobs/NAME.json --import my_module       with an algorithm that my_module.py registers
 
-The same command again resumes. Exit codes are those of `drol train`. A file imports nothing."""
+The same command resumes an interrupted run. The exit codes are those of `drol train`. The file cannot import modules;
+only --import does."""
 
 
 def run(arguments: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""Flags made from the fields of a dataclass, and a parser whose errors are one line."""
+"""A parser with one-line errors, and flags generated from the fields of a dataclass."""
 
 import argparse
 import dataclasses
@@ -13,7 +13,7 @@ from drol.jobs.job import Executor
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises `InputError` and answers an unknown flag with the nearest one."""
+    """An argument parser that raises `InputError` and suggests the nearest flag for an unknown one."""
 
     def __init__(self, prog: str, description: str = "", epilog: str | None = None, add_help: bool = True):
         super().__init__(
@@ -26,20 +26,20 @@ class Parser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message} (`{self.prog} --help` explains)")
+        raise InputError(f"{message} (see `{self.prog} --help`)")
 
     def parse(self, arguments: list[str], elsewhere: Mapping[str, Sequence[str]] | None = None) -> argparse.Namespace:
         """Parse a command line.
 
         Args:
             arguments: The words after the command.
-            elsewhere: Flags of other algorithms, with the names of these algorithms.
+            elsewhere: Flags that only other algorithms have, with the names of these algorithms.
         """
         for argument in arguments:
             if "\0" in argument:
-                self.error(f"{argument!r} has a NUL byte, which no name of a file can have")
+                self.error(f"{argument!r} has a NUL byte; remove it")
             if not argument or re.fullmatch("--[a-z-]+=", argument):
-                self.error(f"{argument or 'an argument'} is empty, perhaps by a variable that is not set")
+                self.error(f"empty value for {argument.rstrip('=') or 'an argument'} (unset shell variable?)")
         parsed, unknown = self.parse_known_args(arguments)
         for flag in unknown:
             known = [option for action in self._actions for option in action.option_strings]
@@ -72,14 +72,23 @@ def number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
-def add_fields(parser: argparse._ArgumentGroup, fields: Iterable[dataclasses.Field]) -> None:
-    """Add a flag for each field that has a description; a flag that is not given is absent from what is parsed."""
+def add_fields(
+    parser: argparse._ArgumentGroup, fields: Iterable[dataclasses.Field], defaults: Mapping[str, Any] | None = None
+) -> None:
+    """Add a flag for each field that has a description; the parsed result contains only flags that were given.
+
+    Args:
+        parser: The group of the flags.
+        fields: The fields.
+        defaults: The values that the help text shows as defaults, by name of a field; otherwise those of the fields.
+    """
     for field in fields:
         if "description" not in field.metadata:
             continue
         default = field.default
         options: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}
-        shown = (" ".join(map(str, default)) or "none") if isinstance(default, tuple) else default
+        shown = (defaults or {}).get(field.name, default)
+        shown = (" ".join(map(str, shown)) or "none") if isinstance(shown, tuple) else shown
         options["help"] = field.metadata["description"].replace("%", "%%") + f" (default: {shown})"
         if isinstance(default, bool):
             options["action"] = argparse.BooleanOptionalAction
@@ -107,33 +116,36 @@ def given(parsed: argparse.Namespace, fields: Iterable[dataclasses.Field]) -> di
 
 
 def add_executor_flags(parser: Parser) -> None:
-    """Add the flags of commands that do many runs."""
+    """Add the flags of commands that execute many runs."""
     names = ", ".join(EXECUTORS)
-    parser.add_argument("--executor", default="local", metavar="NAME", help=f"what does the runs: {names}")
+    parser.add_argument(
+        "--executor", default="local", metavar="NAME", help=f"where the runs execute: {names} (default: local)"
+    )
     parser.add_argument(
         "--processes",
         type=whole_number,
         metavar="N",
-        help="runs at once, each on its cores, if memory allows (default: one a core; on a cluster, what it takes)",
+        help="parallel runs, if memory allows (default: one per core; on a cluster, as many as it accepts)",
     )
-    parser.add_argument("--cores", type=whole_number, metavar="N", help="cores of each run on a cluster (default: 1)")
-    parser.add_argument("--gpus", type=number, metavar="X", help="ray: GPUs of each run, such as 0.25 (default: none)")
+    parser.add_argument("--cores", type=whole_number, metavar="N", help="cores per run on a cluster (default: 1)")
+    parser.add_argument("--gpus", type=number, metavar="X", help="ray: GPUs per run, such as 0.25 (default: none)")
     parser.add_argument(
-        "--address", help="ray: the cluster; auto: that of this machine (default: RAY_ADDRESS, or one is started)"
+        "--address",
+        help="ray: the cluster; auto: the running one on this machine (default: RAY_ADDRESS, or a new local cluster)",
     )
     parser.add_argument(
-        "--sbatch", metavar="FLAGS", help="slurm: flags of sbatch, as one text: --sbatch='--account=lab'"
+        "--sbatch", metavar="FLAGS", help="slurm: flags for sbatch as one argument: --sbatch='--account=lab'"
     )
     parser.add_argument(
         "--retries",
         type=whole_number,
         default=RETRIES,
         metavar="N",
-        help=f"how often a run that fails is tried again (default: {RETRIES})",
+        help=f"further attempts for a run that fails (default: {RETRIES})",
     )
 
 
 def executor_from(parsed: argparse.Namespace) -> tuple[Executor, tuple[str, ...]]:
-    """Return the executor that a command line asks for, and the modules that its runs import as this command did."""
+    """Return the executor of a command line, and the modules that its runs import."""
     options = {name: getattr(parsed, name) for name in OPTIONS}
     return make_executor(parsed.executor, parsed.processes, parsed.retries, **options), tuple(IMPORTED)

@@ -1,4 +1,4 @@
-"""Keep compiled programs on the disk, so that a second start does not compile again."""
+"""Cache compiled programs on disk, so that a second start does not compile again."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ import jax
 
 
 def cache_folder() -> Path:
-    """Return `DROL_CACHE_DIR`, or `drol` in the user's cache folder; private, because compiled programs are trusted."""
+    """Return `DROL_CACHE_DIR`, or `drol` in the user's private cache folder: jax executes cached programs unchecked."""
     default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "drol"
     folder = Path(os.environ.get("DROL_CACHE_DIR") or default)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -15,7 +15,7 @@ def cache_folder() -> Path:
 
 
 def keep_compiled_programs() -> None:
-    """Let jax use the cache; a folder that cannot be written only costs time."""
+    """Enable jax's cache; without write access, programs are only compiled again."""
     try:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "jax"))
     except OSError:

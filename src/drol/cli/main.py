@@ -1,4 +1,4 @@
-"""`drol <command>`: find the command, run it, turn what went wrong into one line."""
+"""`drol <command>`: find the command, run it, print errors as one line."""
 
 import contextlib
 import importlib
@@ -16,7 +16,7 @@ from drol.cli import IMPORTED
 from drol.errors import InputError, plain, unknown_name
 from drol.storage import describe_fault
 
-Commands = Mapping[str, tuple[str, str]]  # name -> the module whose `run` it is, what it does
+Commands = Mapping[str, tuple[str, str]]  # name -> module with its `run`, help text
 
 COMPANION = "drol_reproduction"  # its own distribution, in reproduction/ of the checkout
 
@@ -30,10 +30,10 @@ GROUPS: Mapping[str, Commands] = {
     },
     "evaluate": {
         "evaluate": ("drol.cli.evaluate", "evaluate a run's policy in its simulator or on held-out data"),
-        "report": ("drol.cli.report", "write a page about one or several runs: curves, comparison, actions"),
+        "report": ("drol.cli.report", "write a page about one or more runs: curves, comparison, actions"),
         "watch": ("drol.cli.watch", "show runs and sweeps in a browser while they train"),
-        "compare": ("drol.cli.compare", "compare runs: curves, means, intervals, verdicts"),
-        "choose": ("drol.cli.choose", "rank checkpoints, seeds and runs, with the evidence for the choice"),
+        "compare": ("drol.cli.compare", "compare runs: means, confidence intervals, verdicts, curves"),
+        "choose": ("drol.cli.choose", "rank checkpoints, seeds and runs, and show the evidence"),
         "results": ("drol.cli.results", "export, merge and check the results of runs in one file"),
     },
     "data": {
@@ -45,7 +45,7 @@ GROUPS: Mapping[str, Commands] = {
     },
     "reproduce": {
         "paper": (f"{COMPANION}.cli", "compute the paper's tables, figures and propositions"),
-        "bench": (f"{COMPANION}.cli.bench", "time every method on this machine, and other code beside it"),
+        "bench": (f"{COMPANION}.cli.bench", "measure the speed of every method on this machine"),
         "doctor": ("drol.cli.doctor", "check the installation and this machine"),
     },
 }
@@ -70,11 +70,11 @@ HELP = f"""usage: drol <command> [options]
 first steps:
   drol demo                                train in a maze and open the report
   drol train --preset laptop --seeds 0 1   small networks, two seeds at once
-  drol train --help                        every hyperparameter, with the paper's symbols
+  drol train --help                        every setting with its default and the paper's symbol
   drol algorithms show fql                 equations, hyperparameters, settings for each task
   drol evaluate runs/... --best-of 16      let the critic choose among 16 actions
 
-Every command takes --import MODULE: it imports a module of yours that registers algorithms or tasks.
+Every command accepts --import MODULE, which imports your module that registers algorithms or tasks.
 """
 
 
@@ -88,13 +88,13 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             return dispatch(COMMANDS, import_modules(arguments), "drol", HELP)
         except BaseException as error:
-            if noted:  # whatever a library made of it
+            if noted:  # even if a library turned the interrupt into another error
                 return complain("interrupted", 128 + noted[0])
             return answer(error)
 
 
 class LineHandler(logging.Handler):
-    """Print each message on one line of stderr, a warning only once; a bar of `drol.progress` stays below it."""
+    """Print each message on one line of stderr, each warning once, above the bar of `drol.progress`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ def printed_messages() -> Iterator[None]:
 
 
 def answer(error: BaseException) -> int:
-    """Say in one line what went wrong and return the exit code; raise again what is a fault of ours."""
+    """Print an error in one line and return the exit code; re-raise unexpected errors."""
     match error:
         case InputError():
             return complain(error, 2)
@@ -138,16 +138,17 @@ def answer(error: BaseException) -> int:
         case KeyboardInterrupt():
             return complain("interrupted", 128 + signal_of(error))
         case MemoryError():
-            return complain(f"there is not enough memory ({error}); smaller networks or batches need less", 1)
+            return complain(f"not enough memory ({error}); use smaller networks or batches", 1)
     raise error
 
 
 @contextlib.contextmanager
 def noted_signals() -> Iterator[list[int]]:
-    """Note the signals that ask for the end, and raise `KeyboardInterrupt`, so that everything is left tidy.
+    """Record stop signals and raise `KeyboardInterrupt`, so that context managers clean up.
 
-    They are noted because NumPy, among others, turns a `KeyboardInterrupt` in its midst into an error of its own. One
-    that is raised where nothing can be raised, such as in the callbacks of jax for the garbage collector, comes again.
+    The record is needed because some libraries, such as NumPy, turn a `KeyboardInterrupt` into another error. If the
+    signal arrives inside a callback that swallows exceptions (such as jax's hook in the garbage collector), it is sent
+    again.
     """
     noted: list[int] = []
     hook = sys.unraisablehook
@@ -156,14 +157,14 @@ def noted_signals() -> Iterator[list[int]]:
         noted.append(number)
         raise KeyboardInterrupt(number)
 
-    def come_again(ignored: "sys.UnraisableHookArgs") -> None:
+    def send_again(ignored: "sys.UnraisableHookArgs") -> None:
         if isinstance(ignored.exc_value, KeyboardInterrupt):
             threading.Timer(0.05, os.kill, (os.getpid(), signal_of(ignored.exc_value))).start()
         else:
             hook(ignored)
 
     with handled_by(note):
-        sys.unraisablehook = come_again
+        sys.unraisablehook = send_again
         try:
             yield noted
         finally:
@@ -177,7 +178,7 @@ def signal_of(interrupt: KeyboardInterrupt) -> int:
 
 @contextlib.contextmanager
 def handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Handle the signals that ask for the end; those that are ignored stay so, as `nohup` wants it."""
+    """Handle stop signals; ignored signals stay ignored, as under `nohup`."""
     previous = {}
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
         if signal.getsignal(number) != signal.SIG_IGN:
@@ -191,13 +192,13 @@ def handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[Non
 
 
 def leave(number: int, _: FrameType | None) -> None:
-    """End at once: in the midst of an import, an exception would surface as some error of the module."""
+    """Exit at once: during an import, an exception would look like an error of the imported module."""
     os.write(2, b"drol: error: interrupted\n")
     os._exit(128 + number)
 
 
 def dispatch(commands: Commands, arguments: list[str], prefix: str, usage: str) -> int:
-    """Run the command that the first argument names; its module is imported now."""
+    """Import and run the command that the first argument names."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print(usage, end="")
         return 0
@@ -216,7 +217,7 @@ def dispatch(commands: Commands, arguments: list[str], prefix: str, usage: str) 
 
 
 def import_modules(arguments: list[str]) -> list[str]:
-    """Import what each `--import MODULE` names, from this folder too; return the other arguments."""
+    """Import the module of each `--import MODULE`, also from this folder; return the other arguments."""
     rest, waiting = [], iter(arguments)
     for argument in waiting:
         if argument != "--import" and not argument.startswith("--import="):
@@ -231,7 +232,7 @@ def import_modules(arguments: list[str]) -> list[str]:
         try:
             importlib.import_module(name)
         except ModuleNotFoundError as error:
-            raise InputError(f"--import {name}: there is no module {error.name!r} here or installed") from error
+            raise InputError(f"--import {name}: module {error.name!r} is neither here nor installed") from error
         except InputError:
             raise
         except Exception as error:

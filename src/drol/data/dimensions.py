@@ -47,7 +47,7 @@ class Dimensions:
                 raise InputError(f"there are {len(texts)} {what} for {len(self.names)} names; give one for each")
         twice = next((name for name in self.names if self.names.count(name) > 1), None)
         if twice is not None or "" in self.names:
-            raise InputError(f"the name {twice or ''!r} is there twice or empty; each number needs a name of its own")
+            raise InputError(f"the name {twice or ''!r} is repeated or empty; every number needs a unique name")
 
     def to_dict(self) -> dict[str, list[str]]:
         """Return the names, units and frames as lists."""

@@ -124,7 +124,7 @@ def check_destination(out: Path, replace: bool) -> Path:
     if not found.name:
         raise InputError(f"{out} is the root of the file system; name a new folder")
     if out.exists() and not (out / DESCRIPTION).is_file() and (out.is_file() or any(out.iterdir())):
-        raise InputError(f"{out} is there and is no bundle; name a new folder")
+        raise InputError(f"{out} exists and is not a bundle; name a new folder")
     if (out / DESCRIPTION).exists() and not replace:
         raise InputError(f"{out} holds a bundle; name another folder, or add --replace")
     return found

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from drol.bounds import check_at_least
-from drol.errors import DAMAGE_SET_ASIDE
+from drol.errors import CORRUPTED_FILES
 from drol.jobs.job import Finished, Job, KeepGoing
 from drol.jobs.schedule import run_jobs
 from drol.machine import free_memory, session_memory
@@ -76,7 +76,7 @@ class LocalWork:
     def poll(self) -> int | None:
         """Return the exit code of the job; None while it runs."""
         code = self.process.poll()
-        return 0 if code == DAMAGE_SET_ASIDE else code  # the log names the quarantined files
+        return 0 if code == CORRUPTED_FILES else code  # the log names the quarantined files
 
     def stop(self) -> None:
         if self.process.poll() is None:

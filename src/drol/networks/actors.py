@@ -1,6 +1,6 @@
 """Actors: networks whose output is an action, or the velocity of one.
 
-Each has an encoder of its own. What depends on the state alone is computed once for each state, however many latents
+Each has a separate encoder. Terms that depend only on the state are computed once per state, for any number of latents
 or Euler steps follow.
 """
 

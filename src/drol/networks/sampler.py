@@ -101,7 +101,7 @@ def constants(values: Sequence[float], rows: int) -> Array:
 
 
 def network_of(part: Any) -> MLP:
-    """Return the network of an actor, a field or critics; refuse one that sees images."""
+    """Return the network of an actor, a field or critics; raise an error for networks on images."""
     if not isinstance(part.encoder, NoEncoder):
         raise InputError("a policy that sees images cannot be exported; only observations that are vectors can")
     return part.members if hasattr(part, "members") else part.network

@@ -11,18 +11,18 @@ from drol.results.statistical_tests import performance_profile
 
 STYLES = ("-", "--", ":", "-.")
 THRESHOLDS = 201
-LARGEST = 1e50  # score that is drawn as it is; matplotlib and the squares of variances fail near the largest float
+LARGEST = 1e50  # larger scores are clipped: matplotlib and variances overflow near the largest float
 
 
 def look_of(comparison: Comparison, label: str) -> dict[str, Any]:
-    """Return the colour and the kind of line of a label, the same in all figures."""
+    """Return the colour and line style of a label, the same in all figures."""
     index = comparison.labels.index(label)
     return {"color": SERIES[index % len(SERIES)], "ls": STYLES[index // len(SERIES) % len(STYLES)]}
 
 
 @styled
 def improvement_figure(comparison: Comparison) -> Figure:
-    """Draw the probability that a run of each label is better than one of the baseline, with its interval."""
+    """Draw the probability that a run of each label is better than a run of the baseline, with its interval."""
     shown = [each for each in comparison.overall if each.improvement is not None]
     figure = Figure(figsize=(6.4, 0.9 + 0.34 * len(shown)), layout="constrained")
     axes = figure.subplots()
@@ -37,7 +37,7 @@ def improvement_figure(comparison: Comparison) -> Figure:
     axes.set(
         xlim=(-0.02, 1.02),
         ylim=(len(shown) - 0.4, -0.6),
-        xlabel=f"P(a run is better than one of {comparison.baseline})",
+        xlabel=f"P(a run is better than a run of {comparison.baseline})",
     )
     axes.grid(axis="y", visible=False)
     return figure
@@ -45,7 +45,7 @@ def improvement_figure(comparison: Comparison) -> Figure:
 
 @styled
 def profile_figure(comparison: Comparison) -> Figure:
-    """Draw the share of runs with a score above each threshold, tasks counting alike."""
+    """Draw the share of runs with a score above each threshold; all tasks have the same weight."""
     figure = Figure(figsize=(6.4, 3.2), layout="constrained")
     axes = figure.subplots()
     scores = np.concatenate([each for label in comparison.overall for each in label.scores.values()])
@@ -58,6 +58,6 @@ def profile_figure(comparison: Comparison) -> Figure:
         axes.plot(
             thresholds, shares, **look_of(comparison, each.label), lw=1.8, label=each.label, drawstyle="steps-post"
         )
-    axes.set(xlabel=comparison.groups[0].score_name, ylabel="share of runs above it", ylim=(-0.03, 1.03))
+    axes.set(xlabel=comparison.groups[0].score_name, ylabel="share of runs above this score", ylim=(-0.03, 1.03))
     axes.legend(fontsize=8)
     return figure

@@ -1,4 +1,4 @@
-"""Episodes of a dataset for people to look at: some of them, whole, and what is strange about each."""
+"""Select episodes of a dataset for its page, and find outliers among them."""
 
 from dataclasses import dataclass
 
@@ -10,22 +10,22 @@ from drol.data.dimensions import named_or_numbered
 from drol.data.trajectories import LARGEST, Trajectories, spread, trajectories_of
 from drol.tasks.base import Task
 
-MOST_TRANSITIONS = 100_000  # whose observations are looked at
-STRANGEST = 10
-STRANGE = 4.0  # robust deviations from the middle that are worth a word
+MOST_TRANSITIONS = 100_000  # most transitions whose observations are read
+OUTLYINGST = 10
+OUTLYING = 4.0  # robust standard deviations from the median that make an outlier
 
 
 @dataclass(frozen=True)
-class Looked:
-    """What is looked at of a dataset.
+class DatasetSample:
+    """The episodes of a dataset that its page shows.
 
     Attributes:
         task: The task.
-        trajectories: Of the data in memory: all of it, or the beginning of data on disk.
-        chosen: The numbers of the trajectories whose observations are looked at, in order.
-        observation: Their rows [rows, ...] end to end; a trajectory of T transitions has T + 1.
-        action: Of each row, [rows, action]; of last rows it means nothing.
-        last: Which rows end a trajectory.
+        trajectories: The trajectories in memory: all of them, or the first ones of data on disk.
+        chosen: The numbers of the selected trajectories, in order.
+        observation: Their concatenated rows [rows, ...]; a trajectory of T transitions has T + 1 rows.
+        action: The action of each row [rows, action]; undefined in the last row of a trajectory.
+        last: Whether each row is the last of its trajectory.
     """
 
     task: Task
@@ -37,7 +37,7 @@ class Looked:
 
     @property
     def names(self) -> dict[str, list[str]]:
-        """What the numbers of observations and actions are called, for people."""
+        """The displayed names of the numbers of observations and actions."""
         task, spec = self.task, self.task.train.spec
         size = spec.observation_shape[0] if len(spec.observation_shape) == 1 else 0
         return {
@@ -56,18 +56,18 @@ class Looked:
 
 
 @dataclass(frozen=True)
-class Strange:
-    """An episode that is unlike the others."""
+class Outlier:
+    """An episode that is an outlier."""
 
     episode: int
     length: int
     total: float
-    score: float  # robust deviations from the middle, in what is strangest about it
+    score: float  # robust standard deviations from the median, in its most unusual trait
     why: str
 
 
-def look_at(task: Task) -> Looked:
-    """Return what is looked at of a task's data: evenly spread trajectories, as many as fit."""
+def take_sample(task: Task) -> DatasetSample:
+    """Select evenly spread trajectories of a task's data, as many as fit."""
     data = task.train.leading(LARGEST)
     trajectories = trajectories_of(data)
     images = len(task.train.spec.observation_shape) > 1
@@ -83,45 +83,45 @@ def look_at(task: Task) -> Looked:
         rows.append(np.concatenate((observed, after)))
         actions.append(np.concatenate((action, action[-1:])))
         last.append(np.arange(len(observed) + 1) == len(observed))
-    return Looked(task, trajectories, chosen, *(np.concatenate(each) for each in (rows, actions, last)))
+    return DatasetSample(task, trajectories, chosen, *(np.concatenate(each) for each in (rows, actions, last)))
 
 
-def find_strange(looked: Looked) -> list[Strange]:
-    """Return the episodes that are least like the others, the strangest first, each with its strangest trait."""
-    traits = measure(looked)
-    if len(looked.chosen) < 3:
+def find_outliers(sample: DatasetSample) -> list[Outlier]:
+    """Return the outliers, the most unusual first, each with its most unusual trait."""
+    traits = measure(sample)
+    if len(sample.chosen) < 3:
         return []
     deviations = {name: robust_deviation(values) for name, (values, _) in traits.items()}
     stacked = np.stack(list(deviations.values()))  # [traits, episodes]
     score, worst = np.abs(stacked).max(0), np.abs(stacked).argmax(0)
     found = []
-    for place in np.argsort(-score)[:STRANGEST]:
-        if score[place] < STRANGE:
+    for place in np.argsort(-score)[:OUTLYINGST]:
+        if score[place] < OUTLYING:
             break
         name = list(traits)[worst[place]]
         values, details = traits[name]
-        number = int(looked.chosen[place])
+        number = int(sample.chosen[place])
         side = "above" if deviations[name][place] > 0 else "below"
         detail = details[place] if details else ""
         found.append(
-            Strange(
+            Outlier(
                 episode=number,
-                length=int(looked.trajectories.length[number]),
-                total=float(looked.trajectories.returns()[number]),
+                length=int(sample.trajectories.length[number]),
+                total=float(sample.trajectories.returns()[number]),
                 score=float(score[place]),
-                why=f"its {name} is {values[place]:.4g}{detail}, far {side} the middle of {np.median(values):.4g}",
+                why=f"its {name} is {values[place]:.4g}{detail}, far {side} the median of {np.median(values):.4g}",
             )
         )
     return found
 
 
-def measure(looked: Looked) -> dict[str, tuple[np.ndarray, list[str]]]:
-    """Return the traits of each episode that is looked at, by name, and where in the episode each was found."""
-    slices = [looked.rows_of(place) for place in range(len(looked.chosen))]
-    actions = [looked.action[each][:-1] for each in slices]
+def measure(sample: DatasetSample) -> dict[str, tuple[np.ndarray, list[str]]]:
+    """Return the traits of each selected episode by name, and where in the episode each was found."""
+    slices = [sample.rows_of(place) for place in range(len(sample.chosen))]
+    actions = [sample.action[each][:-1] for each in slices]
     traits: dict[str, tuple[np.ndarray, list[str]]] = {
-        "return": (looked.trajectories.returns()[looked.chosen], []),
-        "length": (looked.trajectories.length[looked.chosen].astype(float), []),
+        "return": (sample.trajectories.returns()[sample.chosen], []),
+        "length": (sample.trajectories.length[sample.chosen].astype(float), []),
         "mean size of the actions": (np.asarray([np.abs(each).mean() for each in actions]), []),
         "share of actions at the limit": (
             np.asarray([(np.abs(each) >= ACTION_LIMIT * (1 - 1e-6)).mean() for each in actions]),
@@ -132,9 +132,9 @@ def measure(looked: Looked) -> dict[str, tuple[np.ndarray, list[str]]]:
             [],
         ),
     }
-    if looked.has_images:
+    if sample.has_images:
         return traits
-    values, names = looked.observation.astype(np.float64), looked.names["observation"]
+    values, names = sample.observation.astype(np.float64), sample.names["observation"]
     middle, scale = np.median(values, 0), values.std(0)
     scale = np.where(scale > 0, scale, 1)
     jumps, far, jump_words, far_words = [], [], [], []
@@ -142,18 +142,18 @@ def measure(looked: Looked) -> dict[str, tuple[np.ndarray, list[str]]]:
         change = np.abs(np.diff(values[each], axis=0)) / scale
         step, number = np.unravel_index(change.argmax(), change.shape)
         jumps.append(change.max())
-        jump_words.append(f" deviations ({names[number]}, at step {step + 1:,})")
+        jump_words.append(f" standard deviations ({names[number]}, at step {step + 1:,})")
         distance = np.abs(values[each] - middle) / scale
         step, number = np.unravel_index(distance.argmax(), distance.shape)
         far.append(distance.max())
-        far_words.append(f" deviations ({names[number]}, at step {step:,})")
+        far_words.append(f" standard deviations ({names[number]}, at step {step:,})")
     traits["largest jump of an observation"] = (np.asarray(jumps), jump_words)
-    traits["largest distance of an observation from its middle"] = (np.asarray(far), far_words)
+    traits["largest distance of an observation from its median"] = (np.asarray(far), far_words)
     return traits
 
 
 def robust_deviation(values: np.ndarray) -> np.ndarray:
-    """Return how many robust deviations values are from their median; equal values are none."""
+    """Return the distance of values from their median in robust standard deviations; 0 for equal values."""
     offset = values - np.median(values)
     spread_of = 1.4826 * np.median(np.abs(offset))
     floor = max(0.02 * abs(float(np.median(values))), 0.1 * values.std(), 1e-12)

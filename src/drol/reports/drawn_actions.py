@@ -1,4 +1,4 @@
-"""What policies draw in some states, for a page: actions, who owns which data action, the critic; over the training."""
+"""Draw actions of policies in some states over training, with owners of data actions and the critic, for a page."""
 
 import base64
 from collections.abc import Sequence
@@ -21,19 +21,19 @@ from drol.tasks.base import Task
 
 DRAWS = 16  # actions of a policy in a state
 NEAR = 64  # data actions around a state
-STATES, STEPS = 6, 9  # on a page, at most
+STATES, STEPS = 6, 9  # most on a page
 GRID = 23  # points of the critic along each axis
-COMPARED, COMPARED_BYTES = 100_000, 2**27  # data states among which neighbours are searched, and their size
-FRAME = 1.15  # half the side of the picture of the square of actions
+COMPARED, COMPARED_BYTES = 100_000, 2**27  # most data states to search for neighbours, and their bytes
+FRAME = 1.15  # half the side of the drawn square of actions
 ROUTING = ("diagnostics/routed_bc_loss", "diagnostics/candidate_distance", "diagnostics/candidate_divergence")
 
 
 class Plane(NamedTuple):
-    """How actions are seen: two coordinates of each."""
+    """A projection of actions to two coordinates."""
 
     centre: np.ndarray  # [action]
     axes: np.ndarray  # [2, action], of length 1
-    words: str  # what the picture is; empty where the actions have two dimensions
+    words: str  # explanation of the picture; empty if actions have two dimensions
 
     def see(self, actions: np.ndarray) -> np.ndarray:
         """Return the two coordinates [..., 2] of actions."""
@@ -41,7 +41,7 @@ class Plane(NamedTuple):
 
 
 def plane_of(near: np.ndarray) -> Plane:
-    """Return how actions are seen: as they are or, where they have not two dimensions, where the data varies most.
+    """Return the projection of actions: the identity in two dimensions, else the data's principal directions.
 
     Args:
         near: Data actions [N, action].
@@ -50,17 +50,17 @@ def plane_of(near: np.ndarray) -> Plane:
     if size == 2:
         return Plane(np.zeros(2), np.eye(2), "")
     if size == 1:
-        words = "Actions have one dimension: it runs from left to right, and the height of a dot means nothing."
+        words = "Actions have one dimension, drawn from left to right; the height of a dot has no meaning."
         return Plane(np.zeros(1), np.asarray([[1.0], [0.0]]), words)
     centre = near.mean(0, dtype=np.float64)
     _, lengths, axes = np.linalg.svd(near - centre, full_matrices=False)
     axes = np.concatenate([axes, np.zeros((2, size))])[:2]
-    axes *= np.where(axes[np.arange(2), np.abs(axes).argmax(1)] < 0, -1, 1)[:, None]  # the same in every report
+    axes *= np.where(axes[np.arange(2), np.abs(axes).argmax(1)] < 0, -1, 1)[:, None]  # the same signs in every report
     share = np.square(lengths[:2]).sum() / max(np.square(lengths).sum(), 1e-12)
     words = (
         f"Actions have {size} dimensions and are projected onto the two directions in which the data's actions near "
-        f"these states vary most ({share:.0%} of their variance). Owners are found in all dimensions; the critic is "
-        "shown on the plane through the mean of those actions, so that dots lie beside it, not on it."
+        f"these states vary most ({share:.0%} of their variance). Owners are computed in all dimensions; the "
+        "critic is shown on the plane through the mean of those actions, so dots do not lie exactly on it."
     )
     return Plane(centre, axes, words)
 
@@ -73,7 +73,7 @@ def draw_in(policy: Policy, states: Array, keys: Array) -> Array:
 
 @eqx.filter_jit
 def value_in(policy: Policy, states: Array, points: Array) -> Array | None:
-    """Return values [states, points] of the mean critic; None where the policy carries none."""
+    """Return values [states, points] of the mean critic; None if the policy has no critic."""
     critics = policy.algorithm.critics(policy.networks)
     if critics is None:
         return None
@@ -86,12 +86,12 @@ def value_in(policy: Policy, states: Array, points: Array) -> Array | None:
 
 
 def routes(metrics: Sequence[MetricsRow]) -> bool:
-    """Return whether the method routes data to candidates: its diagnostics say how these spread."""
+    """Return whether the method routes data to candidates, by its diagnostics."""
     return any(all(name in row.values for name in ROUTING) for row in metrics)
 
 
 def states_on_the_way(paths: list[np.ndarray] | None, task: Task, count: int) -> list[np.ndarray]:
-    """Return states that a policy passes: on the episode of median length, evenly spread; else of the data."""
+    """Return evenly spread states of the policy's episode of median length, or of the data without episodes."""
     if paths and task.train.spec.observation_size == 2:
         path = sorted(paths, key=len)[len(paths) // 2]
         return [path[int(share * (len(path) - 1))] for share in np.linspace(0.02, 0.88, count)]
@@ -99,7 +99,7 @@ def states_on_the_way(paths: list[np.ndarray] | None, task: Task, count: int) ->
 
 
 def actions_near(task: Task, states: np.ndarray) -> np.ndarray:
-    """Return the data actions [states, near, action] that were taken in the states nearest to some."""
+    """Return the actions [states, near, action] of the data states nearest to each state."""
     data = task.train.leading(LARGEST)
     most = max(1, min(COMPARED, COMPARED_BYTES // (4 * data.spec.observation_size)))
     taken = data.take(jnp.asarray(spread(data.size, most)))
@@ -110,7 +110,7 @@ def actions_near(task: Task, states: np.ndarray) -> np.ndarray:
 
 
 def actions_players(shown: Sequence[Shown], labels: Sequence[str], found: Found) -> list[dict[str, Any]]:
-    """Return a player for each task: what the first seed of each run draws in the same states, over the training."""
+    """Return a player for each task: actions of the first seed of each run in the same states, over training."""
     by_task: dict[str, list[Shown]] = {}
     for each in shown:
         by_task.setdefault(each.run.config.task, []).append(each)
@@ -119,7 +119,7 @@ def actions_players(shown: Sequence[Shown], labels: Sequence[str], found: Found)
 
 
 def actions_player(shown: Sequence[Shown], labels: Sequence[str], found: Found) -> dict[str, Any] | None:
-    """Return the player of the runs on one task; None where no policy can be read."""
+    """Return the player of the runs on one task; None if no policy can be read."""
     task = found.task_of(shown[0].run)
     policies = {each.run.path: saved_policies(each.run, found) for each in shown} if task is not None else {}
     runs = [each for each in shown if policies.get(each.run.path)]
@@ -143,7 +143,9 @@ def actions_player(shown: Sequence[Shown], labels: Sequence[str], found: Found) 
     extent = (-FRAME, FRAME, -FRAME, FRAME) if square else ends
     for each, entry in zip(runs, entries, strict=True):
         entry["draws"] = packed(entry["draws"], ends)
-        if len(task.train.spec.observation_shape) == 1:  # to see many images at each point would take minutes
+        if (
+            len(task.train.spec.observation_shape) == 1
+        ):  # for images, evaluating the critic at each point would take minutes
             own = [policies[each.run.path][step] for step in entry["steps"]]
             entry["values"] = critic_values(own, states, grid_points(plane, ends).clip(-1, 1))
     titles = [f"{number} of {len(states)}" for number in range(1, len(states) + 1)]
@@ -160,7 +162,7 @@ def actions_player(shown: Sequence[Shown], labels: Sequence[str], found: Found) 
 
 
 def saved_policies(run: Run, found: Found) -> dict[int, Policy]:
-    """Return the policies of the first seed at some saved steps; what cannot be read is said."""
+    """Return the policies of the first seed at some saved steps; record unreadable ones in `found`."""
     steps, seed = run.steps, run.config.seeds[0]
     loaded = {
         step: found.readable(lambda step=step: run.policy(step, seed))
@@ -175,7 +177,7 @@ def saved_policies(run: Run, found: Found) -> dict[int, Policy]:
 def drawn_actions(
     policies: Sequence[Policy], states: np.ndarray, near: np.ndarray, plane: Plane, routed: bool
 ) -> dict[str, Any]:
-    """Return what policies draw, as it is seen, and which draw is nearest to each data action."""
+    """Return the projected draws of policies, and the index of the nearest draw to each data action."""
     keys = jax.random.split(jax.random.key(0), DRAWS if policies[0].algorithm.draws_actions else 1)
     drawn = [np.asarray(draw_in(policy, jnp.asarray(states), keys)) for policy in policies]  # [states, draws, action]
     found: dict[str, Any] = {"count": len(keys), "cells": routed and near.shape[-1] == 2}
@@ -186,7 +188,7 @@ def drawn_actions(
 
 
 def critic_values(policies: Sequence[Policy], states: np.ndarray, points: np.ndarray) -> str | None:
-    """Return the critic's values, in each state from its lowest to its highest in a byte; None without a critic."""
+    """Return the critic's values, scaled to one byte in each state; None without a critic."""
     values = []
     for policy in policies:
         found = value_in(policy, jnp.asarray(states), jnp.asarray(points, jnp.float32))

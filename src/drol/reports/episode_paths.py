@@ -1,4 +1,4 @@
-"""Episodes for a page: paths through a maze after each evaluation, and films of recorded ones."""
+"""Episodes for a page: paths through a maze after each evaluation, and recorded videos."""
 
 import base64
 import io
@@ -17,17 +17,17 @@ from drol.runs.records import EvaluationRow
 from drol.runs.run import Run
 from drol.tasks.base import Maze
 
-EVALUATIONS = 12  # whose paths are on a page, at most, for each run
-PATHS, POINTS = 25, 48  # paths of an evaluation, and points of a path
-UNITS = 100  # of a page's picture, for each cell of a maze
-PICTURES, COLUMNS, WIDTH = 40, 8, 200  # of a film: pictures, how many are beside each other in its image, pixels
-FILM_BYTES = 1_200_000  # of all films of a page
-LARGEST_VIDEO = 1 << 26  # bytes of a file that is made into a film
+EVALUATIONS = 12  # most evaluations per run whose paths are on a page
+PATHS, POINTS = 25, 48  # most paths of an evaluation, points of a path
+UNITS = 100  # of the picture per cell of a maze
+PICTURES, COLUMNS, WIDTH = 40, 8, 200  # of a video: frames, frames in a row of its image, pixels
+FILM_BYTES = 1_200_000  # bytes of all videos of a page
+LARGEST_VIDEO = 1 << 26  # most bytes of a video file
 VIDEO = re.compile(r"0*([0-9]+)-seed([0-9]+)-episode([0-9]+)\.gif")
 
 
 def maze_picture(maze: Maze) -> dict[str, Any]:
-    """Return what report.js draws of a maze, in whole numbers from its upper left corner."""
+    """Return the maze as report.js draws it, in integers from its upper left corner."""
     rows, columns = maze.walls.shape
     goal = to_picture(maze, np.asarray([maze.goal]))[0]
     walls = [[int(column) * UNITS, int(rows - 1 - row) * UNITS] for row, column in np.argwhere(maze.walls)]
@@ -36,7 +36,7 @@ def maze_picture(maze: Maze) -> dict[str, Any]:
 
 
 def to_picture(maze: Maze, positions: np.ndarray) -> np.ndarray:
-    """Return positions [N, 2] as whole numbers of the picture of a maze, whose second axis points down."""
+    """Convert positions [N, 2] to integers in the picture of a maze; its second axis points down."""
     scale, rows = UNITS / maze.unit, maze.walls.shape[0]
     x = (positions[:, 0] + maze.offset[0] + maze.unit / 2) * scale
     y = rows * UNITS - (positions[:, 1] + maze.offset[1] + maze.unit / 2) * scale
@@ -59,12 +59,12 @@ def maze_players(shown: Sequence[Shown], labels: Sequence[str], found: Found) ->
 
 
 def group_of(each: Shown, labels: Sequence[str]) -> int:
-    """Return the number of a run's group in the legend; of one group alone none, for there it has the seeds."""
+    """Return the number of a run's group in the legend; None for a single group, whose legend shows seeds."""
     return labels.index(each.label) if len(labels) > 1 else len(each.run.config.seeds) + 1
 
 
 def maze_frames(run: Run, maze: Maze, found: Found) -> list[dict[str, Any]]:
-    """Return the paths of the first seed after some evaluations; what is not there or damaged is said."""
+    """Return the paths of the first seed after some evaluations; record missing or damaged ones in `found`."""
     scored = {row.step: row for row in run.evaluations if row.episodes and row.seed == run.config.seeds[0]}
     rows = sorted(scored.values(), key=lambda row: row.step)
     frames = []
@@ -79,7 +79,7 @@ def maze_frames(run: Run, maze: Maze, found: Found) -> list[dict[str, Any]]:
             frames.append({**counts, "arrived": arrived, "paths": [lines[index] for index in chosen]})
         elif len(found.damage) == before and not row.failures:
             found.missing.append(
-                f"the paths of the evaluation after {row.step:,} updates are not there to be drawn ({run.path.name})"
+                f"the paths of the evaluation after {row.step:,} updates are missing ({run.path.name})"
             )
     return frames
 
@@ -90,7 +90,7 @@ def record_videos(shown: Sequence[Shown], count: int, found: Found) -> None:
         run, task = each.run, found.task_of(each.run)
         row = newest_evaluation(run)
         if task is None or task.make_environment is None or row is None:
-            raise InputError(f"the run in {run.path} has no evaluation to record; leave --video out")
+            raise InputError(f"{run.path}: the run has no evaluation to record; remove --video")
         policy, best_of = run.policy(row.step, row.seed), run.config.algorithm.check_best_of(row.best_of)
         with Recorder(task) as recorder:
             for episode in row.episodes[:count]:
@@ -105,13 +105,13 @@ def newest_evaluation(run: Run) -> EvaluationRow | None:
 
 
 def film_player(shown: Sequence[Shown], labels: Sequence[str], found: Found) -> dict[str, Any] | None:
-    """Return the films of what was recorded of the newest policies, as many as fit on a page."""
+    """Return the recorded videos of the newest policies, as many as fit on a page."""
     films, left = [], FILM_BYTES
     for each in shown:
         for path, step, seed, episode in recorded(each.run):
             film = found.readable(lambda path=path: film_of(path))
             if film is not None and len(film["image"]) > left:
-                found.missing.append(f"the film of {path.name} is left out: the page would be too large")
+                found.missing.append(f"the video {path.name} is omitted: the page would be too large")
             elif film is not None:
                 left -= len(film["image"])
                 label = f"{each.label}, {step:,} updates, seed {seed}, episode {episode}"
@@ -131,7 +131,7 @@ def recorded(run: Run) -> list[tuple[Path, int, int, int]]:
 
 
 def film_of(path: Path) -> dict[str, Any]:
-    """Return a recorded animation as one small image with some of its pictures beside each other."""
+    """Convert a recorded video to one small image with some of its frames side by side."""
     image_module = import_pillow()
     try:
         if path.stat().st_size > LARGEST_VIDEO:

@@ -1,4 +1,4 @@
-"""How our figures look. Matplotlib's own settings are changed only while one of them is drawn or saved."""
+"""The style of drol's figures. Matplotlib's settings change only while a figure is drawn or saved."""
 
 import functools
 import io
@@ -35,17 +35,17 @@ STYLE: Any = {
     "legend.frameon": False,
     "figure.facecolor": "white",
     "svg.fonttype": "none",
-    "svg.hashsalt": "drol",  # the same figure is the same file
+    "svg.hashsalt": "drol",  # deterministic files
 }
 
 
 def figure_style() -> AbstractContextManager[None]:
-    """Return a context in which matplotlib draws as our figures look."""
+    """Return a context in which matplotlib uses the style."""
     return mpl.rc_context(STYLE)
 
 
 def styled(draw: Callable[Arguments, Figure]) -> Callable[Arguments, Figure]:
-    """Decorate a function that returns a figure: it draws in our style."""
+    """Decorate a function that returns a figure, so that it uses the style."""
 
     @functools.wraps(draw)
     def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Figure:
@@ -56,7 +56,7 @@ def styled(draw: Callable[Arguments, Figure]) -> Callable[Arguments, Figure]:
 
 
 def save_figure(figure: Figure, path: Path, dpi: int = 160) -> None:
-    """Save a figure in our style; ticks and text are only made now."""
+    """Save a figure in the style; matplotlib creates ticks and text only now."""
     content = io.BytesIO()
     with figure_style():
         figure.savefig(content, dpi=dpi, format=path.suffix.removeprefix(".") or None)
@@ -73,5 +73,5 @@ def svg_of(figure: Figure) -> str:
 
 
 def thousands(value: float, _: float | None = None) -> str:
-    """Return a number of a tick in few characters: 500, 20k, 1M."""
+    """Format the number of a tick briefly: 500, 20k, 1M."""
     return f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k" if value >= 1e3 else f"{value:g}"

@@ -1,4 +1,4 @@
-"""Rows of runs as the lines of charts: learning curves with intervals, and every metric."""
+"""Convert rows of runs to chart lines: learning curves with intervals, and every metric."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,28 +10,28 @@ from drol.results.groups import Group, score_interval
 from drol.results.statistical_tests import Interval
 from drol.runs.records import MetricsRow
 
-Values = Mapping[int, Mapping[int, float]]  # of a metric: seed -> step -> value
-Chart = dict[str, Any]  # what `drol.lineChart` of charts.js takes
-MEAN = -1  # the group of the mean where every seed has a line of its own
-POINTS = 60_000  # of all lines of a page, about
-FEWEST = 24  # of one line
-SEED_LINES = 24  # lines of single seeds that are drawn beside means, at most
+Values = Mapping[int, Mapping[int, float]]  # a metric: seed -> step -> value
+Chart = dict[str, Any]  # the argument of `drol.lineChart` in charts.js
+MEAN = -1  # the group of the mean if every seed has a separate line
+POINTS = 60_000  # approximate limit for all lines of a page
+FEWEST = 24  # least points of one line
+SEED_LINES = 24  # most lines of single seeds beside means
 
 
 def plain_number(value: float | None) -> float | None:
-    """Return a number with the digits that a page needs; None for one that is not finite, which JSON cannot hold."""
+    """Round a number for a page; return None if it is not finite, because JSON has no such numbers."""
     return float(f"{value:.5g}") if value is not None and math.isfinite(value) else None
 
 
 def thinned(steps: Sequence[int], most: int) -> list[int]:
-    """Return at most so many of some steps, evenly spread, the last one among them."""
+    """Return at most `most` of the steps, evenly spread, including the last one."""
     if len(steps) <= most:
         return list(steps)
     return [steps[index] for index in np.linspace(0, len(steps) - 1, most).round().astype(int)]
 
 
 def seed_line(values: Mapping[int, float], steps: Sequence[int], label: str, group: int, **look: Any) -> dict[str, Any]:
-    """Return the line of one seed; a step that it has no finite value of is a gap."""
+    """Return the line of one seed; steps without a finite value are gaps."""
     return {"group": group, "label": label, "x": list(steps), "y": [plain_number(values.get(s)) for s in steps], **look}
 
 
@@ -39,7 +39,7 @@ def seed_line(values: Mapping[int, float], steps: Sequence[int], label: str, gro
 def mean_line(
     values: Values, steps: Sequence[int], label: str, group: int, spread: Callable[[int], Interval | None]
 ) -> dict[str, Any]:
-    """Return the mean over the seeds that have a finite value at each step, and what `spread` says of it."""
+    """Return the mean over seeds with a finite value at each step, with the interval of `spread`."""
     means, lows, highs = [], [], []
     for step in steps:
         found = [own[step] for own in values.values() if step in own and math.isfinite(own[step])]
@@ -61,10 +61,10 @@ def lines_of(
     most: int,
     thin: bool,
 ) -> list[dict[str, Any]]:
-    """Return the lines of one group: of the only one on a page, each seed and the mean; else the mean, and thin seeds.
+    """Return the lines of one group: seeds and mean if it is the only group, otherwise the mean and thin seeds.
 
     Args:
-        values: Of each seed and step.
+        values: The value of each seed and step.
         label: The name of the group.
         group: Its number in the legend.
         alone: Whether it is the only group, so that the legend has its seeds.
@@ -87,7 +87,7 @@ def lines_of(
 
 
 def legend_of(labels: Sequence[str], seeds: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the legend: the groups or, of one group alone, its seeds and their mean."""
+    """Return the legend: the groups; for a single group, its seeds and their mean."""
     if len(labels) != 1:
         return [{"label": label} for label in labels]
     if len(seeds) == 1:
@@ -136,10 +136,10 @@ def metric_charts(
     """Return a chart for each metric that any group has: means over seeds, with the range of the seeds as a band.
 
     Args:
-        groups: A label and the metrics of its runs, each.
+        groups: The label and the metrics of each group.
         labels: All labels of the legend.
-        seeds: The seeds of the legend, where there is one group.
-        titles: The metrics to show and their titles; all, by their names, if None.
+        seeds: The seeds of the legend for a single group.
+        titles: The metrics to show and their titles; all metrics by name if None.
     """
     names = [*titles] if titles else sorted({name for _, values in groups for name in values}, key=metric_order)
     counts = [len(values.get(name, {})) for name in names for _, values in groups]
@@ -163,5 +163,5 @@ def metric_charts(
 
 
 def metric_order(name: str) -> tuple[int, str]:
-    """Put what updates log first, then diagnostics, then what validation data says."""
+    """Return a sort key: metrics of updates first, then diagnostics, then validation."""
     return ("/" in name) + name.startswith("validation/"), name

@@ -1,4 +1,4 @@
-"""What data alone says of policies: held-out errors, offline evaluations, whether actions leave the data."""
+"""Report sections without a simulator: held-out errors, offline evaluations, support audit."""
 
 import html
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from drol.reports.html.template import Section
 from drol.reports.selected_runs import Found, Shown
 from drol.tasks.base import Task
 
-AUDITED = 24  # policies, at most
+AUDITED = 24  # most policies
 HELD_OUT = {
     "single_sample_error": "held-out error of one action",
     "routed_bc_loss": "of the nearest of 16",
@@ -20,16 +20,16 @@ HELD_OUT = {
     "outside_support": "share outside the support",
 }
 HELD_OUT_CAPTION = (
-    "No simulator, so the policy is judged by data that it was not trained on: how far its actions are from those "
-    "taken there (squared, for each action dimension), and how many are farther from the actions of similar states "
-    "than all but 5% of the data's own. `drol evaluate --offline` says more."
+    "Without a simulator, the policy is evaluated on held-out data: the squared distance of its actions to the "
+    "held-out actions (per action dimension), and the share of its actions outside the support, that is farther from "
+    "the actions of similar states than 95% of held-out actions. `drol evaluate --offline` prints more."
 )
 AUDIT = ("single_sample_error", "routed_bc_loss", "support_ratio", "outside_support")
-AUDIT_CAPTION = "The newest policies against held-out states: do they stay where the data has actions? "
+AUDIT_CAPTION = "The newest policies in held-out states: do they stay inside the support of the data? "
 
 
 def offline_section(shown: Sequence[Shown], found: Found) -> list[Section]:
-    """Return the support audit of the newest policies, and the offline evaluations that were made."""
+    """Return the support audit of the newest policies, and the existing offline evaluations."""
     sections, audited = [], audits(shown, found)
     if audited:
         known = {name: (title, words) for name, title, _, words in OFFLINE_FIGURES}
@@ -39,16 +39,16 @@ def offline_section(shown: Sequence[Shown], found: Found) -> list[Section]:
     evaluated = [(each, rows) for each in shown if (rows := each.run.offline_evaluations)]
     if evaluated:
         unseen = all(row.unseen for _, rows in evaluated for row in rows)
-        tested = "held-out data" if unseen else "data that the policy was trained on"
-        caption = f"What `drol evaluate --offline` found on {tested}, without playing an episode."
+        tested = "held-out data" if unseen else "the training data"
+        caption = f"Evaluations by `drol evaluate --offline` on {tested}."
         parts = [(f"<h3>{html.escape(str(each.run.path))}</h3>", offline_table(rows)) for each, rows in evaluated]
         content = "".join((head if len(shown) > 1 else "") + body for head, body in parts)
-        sections.append(Section("By data alone", caption, content=content))
+        sections.append(Section("Offline evaluation", caption, content=content))
     return sections
 
 
 def audits(shown: Sequence[Shown], found: Found) -> list[tuple]:
-    """Return a line for each newest policy on a task that is loaded: group, updates, seed, figures; some at most."""
+    """Return a line for each newest policy on a loaded task: group, updates, seed, metrics; at most `AUDITED`."""
     lines, states = [], {}
     for each in shown:
         task, run = found.loaded_task(each.run), each.run
@@ -58,9 +58,7 @@ def audits(shown: Sequence[Shown], found: Found) -> list[tuple]:
             states[task.name] = held_out(task, found)
         for seed in run.config.seeds if states[task.name] is not None else ():
             if len(lines) == AUDITED:
-                found.missing.append(
-                    f"the support of the first {AUDITED} policies is audited, and not that of the rest"
-                )
+                found.missing.append(f"only the first {AUDITED} policies have a support audit")
                 return lines
             policy = found.readable(lambda run=run, seed=seed: run.policy(seed=seed))
             if policy is not None:
@@ -75,9 +73,9 @@ def audits(shown: Sequence[Shown], found: Found) -> list[tuple]:
 
 
 def held_out(task: Task, found: Found) -> HeldOut | None:
-    """Return the held-out states of a task; where it has none, None, and that is said."""
+    """Return the held-out states of a task; if it has none, record that in `found` and return None."""
     try:
         return hold_out(task)
     except InputError as error:
-        found.missing.append(f"the support is not audited: {error}")
+        found.missing.append(f"no support audit: {error}")
         return None

@@ -1,4 +1,4 @@
-"""The report of one run or several: one page with scores, curves and what policies do."""
+"""The report of one or more runs: a page with scores, curves and actions of the policies."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +9,7 @@ from drol.progress import Report
 from drol.reports.selected_runs import Opened, open_runs
 from drol.runs.run import Run, open_run
 
-PAGE = "report.html"  # of several runs, in the current folder
+PAGE = "report.html"  # for several runs, in the current folder
 
 
 def report(
@@ -19,19 +19,19 @@ def report(
     videos: int = 0,
     on_progress: Report | None = None,
 ) -> Path:
-    """Write a page of one run or of several, with what is there; the page and the logger `drol` say what is missing.
+    """Write a page about one or more runs; the page and the logger `drol` list missing parts.
 
-    `damaged` of the first run is True if something of the runs is damaged.
+    `damaged` of the first run is True if a file of the runs is damaged.
 
     Args:
         runs: Runs, their folders, or folders with runs below them; or one of these.
-        beside: Another run whose metrics are drawn dashed beside those of one run, such as one that only clones.
-        out: The page; `report.html` in the folder of one run, or in the current folder for several, if None.
-        videos: Episodes to record for the first run of each group, and to show as films.
+        beside: Another run whose metrics are also drawn, dashed, such as a run with cloning alone.
+        out: The page; if None, `report.html` in the folder of one run, or in the current folder for several.
+        videos: The number of episodes to record as videos for the first run of each group.
         on_progress: Called as `on_progress(done, total, what)` before each part of the page.
 
     Returns:
-        The page; it needs no other file and no network.
+        The path of the page, which is self-contained.
 
     Example:
         >>> import drol
@@ -42,7 +42,7 @@ def report(
     opened = runs if isinstance(runs, Opened) else open_runs(runs)
     beside = open_run(beside) if isinstance(beside, Path | str) else beside
     if beside is not None and len(opened) > 1:
-        raise InputError(f"beside is given with {len(opened)} runs; it is for one, so give all runs alike")
+        raise InputError(f"beside needs a single run, got {len(opened)}; give all runs to compare as `runs` instead")
     page = check_page(Path(out) if out is not None else opened[0].directory.report if len(opened) == 1 else Path(PAGE))
     try:
         from drol.reports.run_pages import write_report
@@ -53,9 +53,9 @@ def report(
 
 
 def check_page(path: Path) -> Path:
-    """Refuse a page that cannot be written, before anything is read."""
+    """Raise `InputError` if the page cannot be written, before any file is read."""
     if path.suffix != ".html":
         raise InputError(f"the page is {path}; its name must end in .html")
     if not path.absolute().parent.is_dir():
-        raise InputError(f"cannot write {path}: there is no folder {path.absolute().parent}")
+        raise InputError(f"cannot write {path}: the folder {path.absolute().parent} does not exist")
     return path

@@ -1,4 +1,4 @@
-"""The page of one run or of several. A section is left out where the runs have nothing for it."""
+"""The page of one or more runs. Sections without content are omitted."""
 
 import html
 import logging
@@ -32,35 +32,35 @@ from drol.storage import write_whole
 
 NOT_COMPARED = "the scores are not compared"
 CURVES_CAPTION = (
-    "The mean score over seeds at every evaluation; the band is its 95% interval: the bootstrap's over seeds and, for "
-    "success rates, at least as wide as Wilson's over all episodes. Thin lines are single seeds."
+    "The mean score over seeds at every evaluation; the band is its 95% bootstrap interval over seeds and, for success "
+    "rates, at least as wide as Wilson's over all episodes. Thin lines are single seeds."
 )
 MAZE_CAPTION = "Evaluation episodes of the first seed, from the same starts after every evaluation."
-FILM_CAPTION = "Episodes of the newest policy that was recorded, with `drol report --video` or `drol evaluate --video`."
+FILM_CAPTION = "Episodes of the newest recorded policy (`drol report --video` or `drol evaluate --video`)."
 ACTIONS_CAPTION = (
-    "Large dots are actions that the policy draws in one state, with the same random numbers throughout the training; "
-    "small dots are actions that the data took near that state. Lines are the critic, stronger where it is higher. "
+    "Large dots are actions drawn by the policy in one state, with the same random numbers throughout training; small "
+    "dots are actions of the data near that state. Lines are the critic, stronger where it is higher. "
 )
 CELLS_CAPTION = (
-    "Of methods that route, each drawn action is a candidate with its Voronoi cell: a data action trains only the "
-    "candidate whose cell it falls in, and has its colour. "
+    "In methods with routing, each drawn action is a candidate with its Voronoi cell: a data action trains only the "
+    "candidate of its cell, and has the colour of that candidate. "
 )
 OWNERS_CAPTION = (
-    "Of methods that route, each drawn action is a candidate: a data action trains only the candidate that is nearest "
-    "to it, and has its colour. "
+    "In methods with routing, each drawn action is a candidate: a data action trains only its nearest candidate, and "
+    "has the colour of that candidate. "
 )
 METRICS_CAPTION = (
-    "Every number that the runs logged: means over the updates since the row before, and diagnostics of that update. "
-    "The band of a mean is the range of its seeds."
+    "Every logged metric: means over the updates since the previous row, and diagnostics of the last update. The "
+    "band of a mean is the range over seeds."
 )
 ONLINE = {"return": "return of each episode", "length": "steps of each episode"}
-ONLINE_CAPTION = "Episodes that the policies played while they went on learning from them."
-SETTINGS_CAPTION = "A line for each run, with the settings in which the runs differ."
-COMMANDS_CAPTION = "What makes each run again, from the preset that is nearest to its settings."
-MISSING_CAPTION = "What this page could not show, because it is not there or is damaged."
+ONLINE_CAPTION = "Episodes of online training."
+SETTINGS_CAPTION = "A line for each run, with the settings that differ between runs."
+COMMANDS_CAPTION = "The command that repeats each run, based on the preset nearest to its settings."
+MISSING_CAPTION = "Parts that are missing or damaged, so that this page does not show them."
 PARTS = ("loading the data", "comparing scores", "episodes and actions", "metrics and figures", "written")
-COMMANDS, OPEN = 50, 3  # commands that are shown at most, and without a click
-LEADS = 3  # tasks whose best group is named at the beginning
+COMMANDS, OPEN = 50, 3  # most commands on the page, and those visible without a click
+LEADS = 3  # tasks whose best group is in the headline
 
 
 logger = logging.getLogger(__name__)
@@ -74,14 +74,14 @@ def write_report(
     skipped: Sequence[str] = (),
     report: Report | None = None,
 ) -> None:
-    """Write the page of some runs; log what is missing or damaged. Damage is noted in `damaged` of the first run.
+    """Write the page of runs; log missing or damaged parts. Damage sets `damaged` of the first run.
 
     Args:
         runs: The runs.
         path: The page.
         beside: Another run whose metrics are drawn dashed.
         videos: Episodes to record for the first run of each group.
-        skipped: What is said of runs that could not be opened.
+        skipped: Messages about runs that could not be opened.
         report: Called as `report(done, total, what)` before each part of the page.
     """
 
@@ -117,7 +117,7 @@ def write_report(
         logger.info(words)
     if found.missing or found.damage:
         points = "".join(f"<li>{html.escape(words)}</li>" for words in (*found.damage, *found.missing))
-        sections.append(Section("What is missing", MISSING_CAPTION, content=f"<ul>{points}</ul>"))
+        sections.append(Section("Missing parts", MISSING_CAPTION, content=f"<ul>{points}</ul>"))
     if len(runs) == 1:
         title, lead = f"{labels[0].split()[0].upper()} on {runs[0].config.task}", headline(runs[0], comparison, found)
     elif comparison is not None and len(comparison.labels) > 1:
@@ -127,7 +127,7 @@ def write_report(
         lead = headline_of(comparison) if comparison else f"<p>{unscored_words(runs, found)}</p>"
     lead += "".join(f"<p><b>Warning:</b> {html.escape(words)}.</p>" for words in found.warnings)
     made = " ".join(html.escape(str(run.path)) for run in runs[:COMMANDS])
-    foot = f"<p>Made by <code>drol report {made}</code>.</p>"
+    foot = f"<p>Generated by <code>drol report {made}</code>.</p>"
     data = {"groups": legend_of(labels, seeds), "charts": page.charts, "players": page.players}
     scripts = [asset(*each) for each in SCRIPTS]
     if is_page_of_others(path, foot):
@@ -147,10 +147,10 @@ def is_page_of_others(path: Path, foot: str) -> bool:
 
 
 def unscored_words(runs: Sequence[Run], found: Found) -> str:
-    """Return why several runs have no scores."""
+    """Explain why several runs have no scores."""
     tasks = [found.loaded_task(run) for run in runs]
     if all(task is not None and task.make_environment is None for task in tasks):
-        return "No simulator: these runs were evaluated by held-out data. `drol compare` and `drol choose` say more."
+        return "No simulator: these runs were evaluated on held-out data. See `drol compare` and `drol choose`."
     refused = [words for words in found.missing if words.startswith(NOT_COMPARED)]
     if refused:
         return html.escape(f"T{refused[0][1:]}.")
@@ -170,7 +170,7 @@ def highest_of(comparison: Comparison) -> str:
 
 
 def compared(runs: Sequence[Run], found: Found) -> Comparison | None:
-    """Return the comparison of the runs; None where none has a score, or where their scores may not be compared."""
+    """Return the comparison of the runs; None without scores, or if the scores are not comparable."""
     results = Results()
     for run in runs:
         own, task = found.readable(lambda run=run: results_of(run)) or Results(), found.loaded_task(run)
@@ -189,7 +189,7 @@ def compared(runs: Sequence[Run], found: Found) -> Comparison | None:
 def score_sections(
     comparison: Comparison | None, labels: Sequence[str], seeds: Sequence[int], runs: Sequence[Run], page: Page
 ) -> list[Section]:
-    """Return the learning curves and, of several groups, the comparison."""
+    """Return the learning curves and, for several groups, the comparison."""
     if comparison is None:
         return []
     charts = page.chart_html(learning_charts(comparison.groups, labels, seeds), "large")
@@ -224,7 +224,7 @@ def drawn_sections(drawn: Sequence[Shown], labels: Sequence[str], found: Found, 
 def metric_sections(
     shown: Sequence[Shown], labels: Sequence[str], seeds: Sequence[int], beside: Run | None, page: Page
 ) -> list[Section]:
-    """Return what was logged in training, what held-out data says, and the episodes of fine-tuning."""
+    """Return the metrics of training and of held-out data, and the episodes of online training."""
     sections = []
     held_out, online, logged = ([] for _ in range(3))
     for label in dict.fromkeys(each.label for each in shown):
@@ -266,12 +266,12 @@ def values_of(rows: Sequence[MetricsRow]) -> Mapping[str, Values]:
 
 
 def settings_section(runs: Sequence[Run]) -> Section:
-    """Return in which settings the runs differ, and all settings and circumstances of the first."""
+    """Return the settings that differ between runs, and all settings and the environment of the first run."""
     recorded = runs[0].directory.read_config()
     own = flat_settings(runs[0])
     fingerprint = {"dataset_fingerprint": recorded.get("dataset_fingerprint", "")[:16] or None}
     tables = settings_table(own), settings_table({**recorded.get("circumstances", {}), **fingerprint})
-    title = "Settings and circumstances" if len(runs) == 1 else f"All settings of {runs[0].path.name}"
+    title = "Settings and environment" if len(runs) == 1 else f"All settings of {runs[0].path.name}"
     whole = (
         f"<details{' open' if len(runs) == 1 else ''}><summary>{html.escape(title)}</summary>"
         f"<div class='pair'>{' '.join(tables)}</div></details>"
@@ -298,7 +298,7 @@ def shown_value(value: Any) -> str:
 
 
 def command_section(runs: Sequence[Run]) -> Section:
-    """Return the command that makes each run."""
+    """Return the command that repeats each run."""
     commands = [
         f"<pre class='command'><code>{html.escape(train_command(run.config, run.path))}</code></pre>"
         for run in runs[:COMMANDS]

@@ -1,4 +1,4 @@
-"""The runs of a page: which they are, what they are called, what they share."""
+"""Select and label the runs of a page, and load their tasks once."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from drol.runs.config_file import CONFIG
 from drol.runs.run import Run, open_run
 from drol.tasks.base import Task
 
-DRAWN_RUNS = 6  # at most, whose episodes and actions are drawn: the first of each group
+DRAWN_RUNS = 6  # most runs whose episodes and actions are drawn: the first of each group
 TASK_SETTINGS = ("task", "dataset", "success_timing", "frame_stack", "crop_probability")
 
 Value = TypeVar("Value")
@@ -20,7 +20,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Shown:
-    """A run on a page, with the name of the group that it is one of."""
+    """A run on a page, with the label of its group."""
 
     run: Run
     label: str
@@ -28,15 +28,15 @@ class Shown:
 
 @dataclass(frozen=True)
 class Found:
-    """What was found while a page was made: tasks, each loaded once; what is missing or damaged; warnings."""
+    """State of the creation of a page: loaded tasks, missing or damaged parts, warnings."""
 
     missing: list[str] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
     tasks: dict[tuple, Task] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)  # of policies that leave the support of the data
+    warnings: list[str] = field(default_factory=list)  # about policies that leave the support of the data
 
     def readable(self, read: Callable[[], Value]) -> Value | None:
-        """Return what a function reads; where that is refused, None, and the reason is kept."""
+        """Return the result of `read`; on an `InputError`, record the reason and return None."""
         try:
             return read()
         except InputError as error:
@@ -45,12 +45,12 @@ class Found:
             return None
 
     def loaded_task(self, run: Run) -> Task | None:
-        """Return the task of a run if it was loaded, for this run or for another one on the same data."""
+        """Return the task of a run if it is already loaded, perhaps for another run on the same data."""
         key = tuple(getattr(run.config, name) for name in TASK_SETTINGS)
         return vars(run).get("task", self.tasks.get(key))
 
     def task_of(self, run: Run) -> Task | None:
-        """Return the task of a run; where it cannot be loaded here, None, and that is said."""
+        """Load the task of a run; if that fails, record the reason and return None."""
         key = tuple(getattr(run.config, name) for name in TASK_SETTINGS)
         if key in self.tasks and "task" not in vars(run):
             run.task = self.tasks[key]
@@ -58,14 +58,14 @@ class Found:
             self.tasks.setdefault(key, run.task)
             return run.task
         except InputError as error:
-            words = f"the task {run.config.task} cannot be loaded, so nothing is drawn of its data: {error}"
+            words = f"the task {run.config.task} cannot be loaded, so its data is not shown: {error}"
             if words not in self.missing:
                 self.missing.append(words)
             return None
 
 
 class Opened(list[Run]):
-    """Runs, and what is said of folders that were found and could not be opened."""
+    """Runs, and messages about folders that could not be opened."""
 
     def __init__(self, runs: Iterable[Run], skipped: Sequence[str] = ()):
         super().__init__(runs)
@@ -73,9 +73,9 @@ class Opened(list[Run]):
 
 
 def open_runs(runs: Run | Path | str | Iterable[Run | Path | str]) -> Opened:
-    """Return runs as they were given, or those in and below the folders that were given, each once.
+    """Open the given runs and all runs below the given folders, each once.
 
-    A run that was given must be readable; of those that are found below a folder, the others are named in `skipped`.
+    A given run must be readable; unreadable runs below a folder are listed in `skipped`.
     """
     found: dict[Path, Run] = {}
     skipped: list[str] = []
@@ -89,7 +89,7 @@ def open_runs(runs: Run | Path | str | Iterable[Run | Path | str]) -> Opened:
             except InputError as error:
                 if folder == Path(each):
                     raise
-                skipped.append(f"{folder} is left out: {error}")
+                skipped.append(f"skipped {folder}: {error}")
     if not found:
         raise InputError(skipped[0] if skipped else "no run was given; give a run folder, or a folder with runs")
     return Opened(found.values(), skipped)
@@ -98,28 +98,28 @@ def open_runs(runs: Run | Path | str | Iterable[Run | Path | str]) -> Opened:
 def run_folders(path: Path) -> list[Path]:
     """Return the folder of a run, or those of all runs below a folder."""
     if not path.is_dir():
-        raise InputError(f"{path} is no folder; give a run, or a folder with runs")
+        raise InputError(f"{path} is not a folder; give a run, or a folder with runs")
     if (path / CONFIG).is_file():
         return [path]
     folders = sorted(each.parent for each in path.rglob(CONFIG))
     if not folders:
-        raise InputError(f"no run is in {path} or below it; a run has a {CONFIG}, as `drol train` writes it")
+        raise InputError(f"{path} contains no runs; a run has a {CONFIG}, which `drol train` writes")
     return folders
 
 
 def label_runs(runs: Sequence[Run]) -> list[Shown]:
-    """Return runs with the labels that `drol compare` gives them, whether they were evaluated or not."""
+    """Return runs with the labels of `drol compare`, even without evaluations."""
     stands = [stand_in(run) for run in runs]
     labels = make_labels(list({each.group: each for each in stands}.values()))
     return [Shown(run, labels[each.group]) for run, each in zip(runs, stands, strict=True)]
 
 
 def first_of_each_group(shown: Sequence[Shown], found: Found) -> list[Shown]:
-    """Return the first run of each group and task, as many as are drawn."""
+    """Return the first run of each group and task, at most `DRAWN_RUNS`."""
     first = {(each.run.config.task, each.label): each for each in reversed(shown)}
     kept = [each for each in shown if first[each.run.config.task, each.label] is each]
     if len(kept) > DRAWN_RUNS:
-        words = f"episodes and actions are drawn of the first {DRAWN_RUNS} of {len(kept)} groups"
+        words = f"episodes and actions are shown for the first {DRAWN_RUNS} of {len(kept)} groups"
         if words not in found.missing:
             found.missing.append(words)
     return kept[:DRAWN_RUNS]

@@ -1,4 +1,4 @@
-"""What the page of one run has and that of several has not: its score, another run beside it."""
+"""Parts of a page for a single run: its score, another run's dashed curves."""
 
 import html
 import math
@@ -14,11 +14,11 @@ from drol.results.compare import Comparison
 from drol.runs.records import EvaluationRow, MetricsRow
 from drol.runs.run import Run
 
-BESIDE = -2  # the group of another run's lines, which no legend hides
+BESIDE = -2  # the group of another run's lines; the legend cannot hide it
 
 
 def scored_rows(run: Run) -> list[EvaluationRow]:
-    """Return the evaluations of a run that have a score, a finite one."""
+    """Return the evaluations of a run with a finite score."""
     return [row for row in run.evaluations if row.score is not None and math.isfinite(row.score) and row.episodes]
 
 
@@ -26,7 +26,7 @@ def headline(run: Run, comparison: Comparison | None, found: Found) -> str:
     """Return the mean of the last scores, and the table of scores."""
     scored, task = scored_rows(run), found.task_of(run)
     if not scored or comparison is None:
-        judged = "no simulator: this run was judged by held-out data, not scored"
+        judged = "no simulator: this run was evaluated on held-out data, without a score"
         only_data = task is not None and task.make_environment is None
         return f"<p class='lead'>{judged if only_data else 'this run has not been evaluated yet'}</p>"
     last = max(row.step for row in scored)
@@ -39,12 +39,12 @@ def headline(run: Run, comparison: Comparison | None, found: Found) -> str:
 
 
 def played_words(run: Run) -> str:
-    """Return how the policy acted in the evaluations of training."""
+    """Describe how the policy acted in the evaluations during training."""
     counts = sorted({len(row.episodes) for row in scored_rows(run)})
     episodes = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     algorithm = run.config.algorithm
     chosen = ", which the critic chose" if algorithm.default_best_of > 1 else ""
-    played = f"In each state the policy played {what_it_plays(algorithm)}{chosen}."
+    played = f"In each state the policy took {what_it_plays(algorithm)}{chosen}."
     return f"A point of a seed is its score over {episodes} episodes. {played}"
 
 
@@ -58,7 +58,7 @@ def beside_chart(chart: Chart, others: Mapping[str, Values], beside: Run) -> Cha
 
 
 def beside_words(run: Run, beside: Run) -> str:
-    """Return what the dashed curves are, and how far the two runs' winners are from the data."""
+    """Explain the dashed curves, and compare the distances of both runs' winners from the data."""
     if not beside.metrics:
         return ""
     words = f" Dashed: the run in `{beside.path.name}`."
@@ -67,8 +67,8 @@ def beside_words(run: Run, beside: Run) -> str:
     ends = [last_loss(each.metrics) for each in (run, beside)]
     return (
         f"{words} The nearest candidate ends at {ends[0]:.3f} here and at {ends[1]:.3f} there: "
-        f"{ends[0] / ends[1]:.1f} times the squared distance from the data. What is above 1 is the price of following "
-        "Q: data that no candidate stays near to."
+        f"{ends[0] / ends[1]:.1f} times the squared distance from the data. A ratio above 1 is the cost of following "
+        "Q: data without a candidate nearby."
     )
 
 

@@ -1,4 +1,4 @@
-"""The data of a task in words, and what its page draws of it: histograms, places."""
+"""Describe the data of a task, and draw histograms and visited places."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ from drol.tasks.base import Maze, Task
 VISITS = LinearSegmentedColormap.from_list("visits", ["white", REACHED, INK])
 BINS = 40
 SHOWN_PATHS = 6
-POSITIONS = 200_000  # at most, evenly spread over the data
+POSITIONS = 200_000  # most positions, evenly spread over the data
 
 
 def describe(task: Task) -> dict[str, str]:
-    """Return what a table says of the data, by title."""
+    """Return the entries of a table about the data, by title."""
     looked_at = task.train.leading(LARGEST)
     train = trajectories_of(looked_at)
     spec = task.train.spec
@@ -36,24 +36,24 @@ def describe(task: Task) -> dict[str, str]:
         "return": middle(train.returns()),
         "reward": f"{train.reward.min():g} to {train.reward.max():g}, mean {train.reward.mean():.4g}",
         "task ends": f"{(train.continues == 0).sum():,} transitions, in {np.sum(ended(train)):,} trajectories",
-        "environment": "yes" if task.make_environment is not None else "none: judge policies with `--offline`",
+        "environment": "yes" if task.make_environment is not None else "none: evaluate policies with `--offline`",
         "memory": bytes_in_words(task.train.nbytes),
         "fingerprint": task.train.fingerprint()[:16],
     }
 
 
 def middle(values: np.ndarray) -> str:
-    """Return the range and the median of some values."""
+    """Format the range and the median of values."""
     return f"{values.min():g} to {values.max():g}, median {np.median(values):g}"
 
 
 def ended(trajectories: Trajectories) -> np.ndarray:
-    """Return whether each trajectory [trajectories] has an end of the task in it."""
+    """Return whether each trajectory [trajectories] contains an end of the task."""
     return np.minimum.reduceat(trajectories.continues, trajectories.first) == 0
 
 
 def draw_histogram(axes: Any, values: np.ndarray, label: str) -> None:
-    """Draw how many trajectories are in each bin; where all are equal, one bar as wide as one."""
+    """Draw a histogram of trajectories; equal values give one bar of width one."""
     low, high = float(values.min()), float(values.max())
     if low == high:
         axes.bar([low], [len(values)], width=1, color=REACHED)
@@ -69,7 +69,7 @@ def draw_histogram(axes: Any, values: np.ndarray, label: str) -> None:
 
 
 def positions(task: Task, index: np.ndarray) -> np.ndarray:
-    """Return where the transitions with these numbers were, [transitions, 2]."""
+    """Return the positions [transitions, 2] of the transitions with these numbers."""
     return np.asarray(task.train.take(jnp.asarray(index)).observation)[:, :2]
 
 

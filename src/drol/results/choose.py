@@ -1,4 +1,4 @@
-"""Choose a policy among the checkpoints and seeds of runs, and say how far the choice may be trusted."""
+"""Rank the checkpoints and seeds of runs, and state how reliable the ranking is."""
 
 import logging
 import math
@@ -23,30 +23,30 @@ from drol.runs.run import Run, open_run
 logger = logging.getLogger(__name__)
 
 SCORE, OFFLINE = "score", "offline value"
-# What docs/offline-evaluation.md measured: how often each kind of evidence was right.
+# How reliable each type of evidence was in the measurements of docs/offline-evaluation.md.
 TRUST = {
-    SCORE: "episodes in the simulator, judged by the score that they had; the interval is that of the episodes alone",
+    SCORE: "the mean score of its episodes in the simulator; the interval covers the episodes, not the training seeds",
     OFFLINE: (
-        "the lower end of fitted-Q evaluation, by data alone. In the study that was made (two mazes, "
-        "docs/offline-evaluation.md) it did not choose a checkpoint of a run reliably better than taking the last one, "
-        "nor a run by its score; it was up to 31 points too high, the more the more actions lay outside the support"
+        "the lower end of the interval of fitted-Q evaluation, from data alone. In our study (two mazes, "
+        "docs/offline-evaluation.md) it chose neither a better checkpoint than the last one nor a better run reliably. "
+        "It was up to 31 points too high; the error grew with the share of actions outside the support"
     ),
 }
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A saved policy, and what is known of it.
+    """A saved policy with the evidence for its rank.
 
     Attributes:
-        run: Where it is.
-        step: The updates that it had.
-        seed: The seed that trained it.
-        best_of: The actions that it drew for each step when it was judged.
-        value: By which it is ranked: its score, or the lower end of its offline value.
-        interval: What this leaves open; None where it is not known.
-        episodes: Episodes behind a score.
-        outside_support: The share of its actions outside the support of the data; None where that was not measured.
+        run: The folder of its run.
+        step: The number of updates of its training.
+        seed: The seed of its training.
+        best_of: The number of actions that it drew for each step of its evaluation.
+        value: Its score, or the lower end of the interval of its offline value.
+        interval: The 95% interval of the score or the offline value; None if unknown.
+        episodes: The number of episodes of its score.
+        outside_support: The share of its actions outside the support of the data; None if not measured.
     """
 
     run: Path
@@ -61,12 +61,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """Policies in their order, the best first; by offline value, those that leave the support of the data come last.
+    """Ranked policies, best first. By offline value, policies that leave the support of the data come last.
 
     Attributes:
         candidates: The policies.
-        evidence: What they are ranked by: "score" or "offline value".
-        tied: Those that cannot be told from the best by this evidence, the best itself first.
+        evidence: The criterion of the ranking: "score" or "offline value".
+        tied: The best policy, then the policies that do not differ significantly from it.
     """
 
     candidates: tuple[Candidate, ...]
@@ -79,28 +79,28 @@ class Choice:
 
     @property
     def verdict(self) -> str:
-        """In words: what to take, and whether the evidence decides."""
+        """Describe which policy to take and whether the evidence is decisive."""
         if self.evidence == OFFLINE and leaves_support(self.best.outside_support):
-            return "none of them can be recommended: all of them leave the support of the data"
+            return "no policy can be recommended: all of them leave the support of the data"
         if len(self.tied) == 1 and self.evidence == OFFLINE:
             return (
-                "the first has the highest offline value of the policies inside the support of the data; only trials "
-                "can say whether it is better (`drol choose --trials`)"
+                "the first policy has the highest offline value inside the support of the data; only real trials can "
+                "show whether it is better (`drol choose --trials`)"
             )
         if len(self.candidates) == 1:
             return "only one policy was found"
         if len(self.tied) == 1:
-            return "the first is better than each of the others by this evidence"
+            return "the first policy is significantly better than each of the others"
         newest = max(self.tied, key=lambda each: (each.step, each.value))
         where = f"step {newest.step:,}, seed {newest.seed} of {newest.run}"
         return (
-            f"{len(self.tied)} of them (*) cannot be told from the first by this evidence, itself included; without "
-            f"more of it, take the one that was trained longest: {where}"
+            f"{len(self.tied)} policies (*) do not differ significantly, including the first; without further "
+            f"episodes, take the one that was trained longest: {where}"
         )
 
     @property
     def warnings(self) -> list[str]:
-        """A sentence for each policy that leaves the support of the data; none where episodes were played."""
+        """A sentence for each policy that leaves the support of the data; empty if scores rank."""
         found = self.candidates if self.evidence == OFFLINE else ()
         warnings = [
             support_warning(each.outside_support, f"step {each.step:,}, seed {each.seed} of {each.run}")
@@ -112,18 +112,18 @@ class Choice:
 def choose(
     runs: Iterable[Run | Path | str], last: int | None = None, on_evaluation: Callable[[str], None] | None = None
 ) -> Choice:
-    """Rank the saved policies of runs by what is known of them.
+    """Rank the saved policies of runs by scores or, without a simulator, by offline values.
 
     Args:
         runs: Runs of one task, their folders, or folders with runs below them.
-        last: Take only the last so many saved steps of each run; all if None.
+        last: The number of last saved steps to take from each run; all if None.
         on_evaluation: Called with a line before a policy is evaluated by data, which takes about a minute.
 
     Returns:
-        The ranking. Where any policy has a score from episodes, scores rank and policies without one are left out;
-        otherwise offline values rank. Values of different discounts do not compare, so that those policies are
-        evaluated again, all alike. On a task without a simulator, the newest policies of a run that has no offline
-        value are evaluated as well.
+        The ranking. If any policy has a score from episodes, scores rank and policies without a score are omitted;
+        otherwise offline values rank. Offline values with different discounts are not comparable, so these policies are
+        evaluated again with one discount. On a task without a simulator, the newest policies of a run without offline
+        values are evaluated, too.
     """
     if last is not None:
         check_at_least("last", last, 1)
@@ -138,8 +138,8 @@ def choose(
         return rank(found, OFFLINE)
     paths = " ".join(str(run.path) for run in opened)
     raise InputError(
-        f"nothing is known of the policies in {paths}; play episodes with `drol evaluate RUN`, or judge them by data "
-        "with `drol evaluate RUN --offline --every-step`"
+        f"{paths}: no policy was evaluated; run episodes with `drol evaluate RUN`, or evaluate on data with "
+        "`drol evaluate RUN --offline --every-step`"
     )
 
 
@@ -149,7 +149,7 @@ def open_runs_of_one_task(runs: Iterable[Run | Path | str]) -> list[Run]:
     opened = list({run.path.absolute(): run for run in found}.values())
     tasks = {run.config.task for run in opened}
     if len(tasks) != 1:
-        raise InputError(f"the runs are of {len(tasks)} tasks ({', '.join(sorted(tasks))}); give runs of one")
+        raise InputError(f"the runs have {len(tasks)} tasks ({', '.join(sorted(tasks))}); give runs of one task")
     return opened
 
 
@@ -160,7 +160,7 @@ def open_below(path: Path) -> list[Run]:
 
 
 def rank(found: Iterable[Candidate], evidence: str) -> Choice:
-    """Return policies in their order by one kind of evidence."""
+    """Rank policies by one type of evidence."""
 
     def place(each: Candidate) -> tuple:
         return evidence == OFFLINE and leaves_support(each.outside_support), -each.value, -each.step
@@ -172,10 +172,10 @@ def rank(found: Iterable[Candidate], evidence: str) -> Choice:
 def evaluate_alike(
     runs: Sequence[Run], steps: Mapping[Run, set[int]], on_evaluation: Callable[[str], None] | None
 ) -> None:
-    """Evaluate policies by data, so that all offline values of the runs have one discount and as many updates.
+    """Evaluate policies on data until all offline values have the same discount and number of updates.
 
-    These are the most frequent ones of the values that are there. Where a task has no simulator, the newest policies of
-    a run without any value are evaluated as well.
+    The discount and number of updates are the most frequent ones among the existing values. On a task without a
+    simulator, the newest policies of a run without offline values are evaluated, too.
     """
     rows = {run: [row for row in run.offline_evaluations if row.step in steps[run]] for run in runs}
     known = [(row.discount, row.updates) for own in rows.values() for row in own]
@@ -187,12 +187,12 @@ def evaluate_alike(
             missing = {(run.steps[-1], run.config.algorithm.default_best_of)}
         for step, best_of in sorted(missing):
             if on_evaluation:
-                on_evaluation(f"evaluating step {step:,} of {run.path} by data, with discount {discount:g}")
+                on_evaluation(f"evaluating step {step:,} of {run.path} on data with discount {discount:g}")
             evaluate_offline(run, step, best_of=best_of, updates=updates, discount=discount)
 
 
 def scored(run: Run, steps: set[int]) -> list[Candidate]:
-    """Return the policies of a run that played episodes; of several evaluations the one with the most."""
+    """Return the policies of a run that have scores; of several evaluations, use the one with the most episodes."""
     best: dict[tuple[int, int, int | None], EvaluationRow] = {}
     for row in [*run.evaluations, *run.extra_evaluations]:
         key = (row.step, row.seed, row.best_of)
@@ -216,7 +216,7 @@ def leave_out(run: Run, step: int, seed: int, what: str, value: float) -> None:
 
 
 def score_interval(row: EvaluationRow) -> Interval | None:
-    """Return the interval of a share of successes; None for other scores."""
+    """Return the interval of a success rate; None for other scores."""
     count = len(row.episodes)
     if not count or not np.isclose(100 * row.successes / count, row.score or 0):
         return None
@@ -225,7 +225,7 @@ def score_interval(row: EvaluationRow) -> Interval | None:
 
 
 def valued(run: Run, steps: set[int]) -> list[Candidate]:
-    """Return the policies of a run that were judged by data alone."""
+    """Return the policies of a run that have an offline value."""
     found = []
     for row in run.offline_evaluations:
         low, high = row.figures.get("value_low"), row.figures.get("value_high")
@@ -240,7 +240,7 @@ def valued(run: Run, steps: set[int]) -> list[Candidate]:
 
 
 def outside(run: Run, step: int, seed: int) -> float | None:
-    """Return the share of a policy's actions outside the support of the data, where that was measured."""
+    """Return the share of a policy's actions outside the support of the data; None if not measured."""
     rows: list[OfflineRow] = [row for row in run.offline_evaluations if (row.step, row.seed) == (step, seed)]
     if rows:
         return rows[-1].figures.get("outside_support")
@@ -254,10 +254,10 @@ class Tried:
 
     Attributes:
         name: The run's folder; with several seeds or steps, also `:seed` and `:step`.
-        run: Where the policy is.
-        step: The updates that it had.
-        seed: The seed that trained it.
-        outside_support: The share of its actions outside the support of the data; None where that was not measured.
+        run: The folder of its run.
+        step: The number of updates of its training.
+        seed: The seed of its training.
+        outside_support: The share of its actions outside the support of the data; None if not measured.
     """
 
     name: str
@@ -268,19 +268,19 @@ class Tried:
 
     @property
     def warning(self) -> str | None:
-        """A sentence with what to do, if the policy leaves the support of the data."""
+        """A warning with advice if the policy leaves the support of the data, else None."""
         return support_warning(self.outside_support, self.name)
 
 
 def policies_to_try(runs: Iterable[Run | Path | str], last: int = 1) -> list[Tried]:
-    """Return policies for real trials, in the order of what is known from data alone.
+    """Return policies for real trials, ordered by the existing evidence from data.
 
-    Policies inside the support of the data come first, then those with the higher offline value. Nothing is evaluated
-    for this order.
+    Policies inside the support of the data come first; among them, higher offline values come first. This function
+    evaluates nothing.
 
     Args:
         runs: Runs, or their folders, of one task.
-        last: How many of the last saved steps of each run to take.
+        last: The number of last saved steps to take from each run.
     """
     check_at_least("last", last, 1)
     opened = open_runs_of_one_task(runs)
@@ -306,13 +306,13 @@ def policies_to_try(runs: Iterable[Run | Path | str], last: int = 1) -> list[Tri
 
 
 def tied_with_best(ranked: list[Candidate]) -> tuple[Candidate, ...]:
-    """Return the first, and those that overlap with it: by the difference of rates, or by their intervals."""
+    """Return the first policy and all that it is not apart from (see `are_apart`)."""
     first = ranked[0]
     return (first, *(other for other in ranked[1:] if not are_apart(first, other)))
 
 
 def are_apart(first: Candidate, other: Candidate) -> bool:
-    """Return whether the first is better than another by their evidence."""
+    """Return whether the first policy is better: the intervals are separate, or that of the difference is positive."""
     if first.interval is None or other.interval is None:
         return False
     if not first.episodes and leaves_support(other.outside_support) and not leaves_support(first.outside_support):

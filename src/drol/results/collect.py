@@ -1,4 +1,4 @@
-"""Collect the results of runs, wherever they are."""
+"""Collect the results of runs and of results files."""
 
 import contextlib
 import dataclasses
@@ -33,11 +33,11 @@ def collect_results(paths: Path | str | Iterable[Path | str]) -> Results:
     """Collect the results of runs and of results files.
 
     Args:
-        paths: Run folders, folders with runs anywhere below them, and files that `write_results` made; or one of these.
+        paths: Run folders, folders that contain runs at any depth, and files of `write_results`; or one of these.
 
     Returns:
-        A row for each evaluation with a score. What cannot be read, such as a run of an algorithm that nobody
-        registered, is left out; `skipped` and a warning name it.
+        A row for each evaluation with a score. Unreadable runs, such as those of an unregistered algorithm, are
+        skipped; `skipped` and a warning list them.
 
     Example:
         >>> import drol
@@ -45,12 +45,12 @@ def collect_results(paths: Path | str | Iterable[Path | str]) -> Results:
     """
     results = read_all(paths)
     for words in results.skipped:
-        logger.warning(f"left out: {words}")
+        logger.warning(f"skipped: {words}")
     return results
 
 
 def read_all(paths: Path | str | Iterable[Path | str]) -> Results:
-    """Collect results as `collect_results` does, without a warning for what is left out."""
+    """Collect results as `collect_results` does, without warnings."""
     results = Results()
     for path in [paths] if isinstance(paths, Path | str) else paths:
         found = collect_path(Path(path))
@@ -77,9 +77,9 @@ def collect_path(path: Path) -> Results:
 
 
 def find_runs(path: Path) -> list[Path]:
-    """Return the folders of all evaluated runs in a folder and below it."""
+    """Return the folders of all evaluated runs in a folder, at any depth."""
     if not path.is_dir():
-        raise InputError(f"{path} is no folder; give a run, a folder with runs, or a file ({', '.join(SUFFIXES)})")
+        raise InputError(f"{path} is not a folder; give a run, a folder with runs, or a file ({', '.join(SUFFIXES)})")
     folders = sorted(each.parent for each in path.rglob(CONFIG) if (each.parent / EVALUATIONS).is_file())
     if not folders:
         raise InputError(f"no run with evaluations is in {path} or below it; a run has {CONFIG} and {EVALUATIONS}")
@@ -140,7 +140,7 @@ def results_of(run: Run) -> Results:
 
 
 def stand_in(run: Run) -> Result:
-    """Return a result of a run that tells its group, and nothing else."""
+    """Return a result that only has the fields of the run's group."""
     settings = changed_settings(run.config, {}, 0)
     return Result(
         task=run.config.task, method=algorithm_name(run.config.algorithm), settings=settings,
@@ -152,7 +152,7 @@ def stand_in(run: Run) -> Result:
 
 
 def changed_settings(config: RunConfig, acting: Mapping[str, Any], step: int) -> str:
-    """Return the hyperparameters and settings of an evaluation that are not at their defaults, as sorted JSON."""
+    """Return the hyperparameters and settings of an evaluation that differ from the defaults, as sorted JSON."""
     changed: dict[str, Any] = {"steps": config.steps} if step > config.steps else {}
     for owner in (config, config.algorithm):
         for field in dataclasses.fields(owner):
@@ -163,17 +163,17 @@ def changed_settings(config: RunConfig, acting: Mapping[str, Any], step: int) ->
 
 
 def success_timing(run: Run) -> str:
-    """Return whether a step was judged "before" or "after" it; empty where only the environment knows."""
+    """Return whether success was checked "before" or "after" a step; empty if only the environment knows."""
     if run.config.success_timing != "environment":
         return run.config.success_timing
     try:
         return "before" if find_source(run.config.task).name == "ogbench" else ""
-    except InputError:  # a task that nobody registered
+    except InputError:  # the task is not registered
         return ""
 
 
 def score_name(run: Run, rows: list[EvaluationRow]) -> str:
-    """Return what the score is, as the newest policy says; where there is none, what the episodes agree with."""
+    """Return the name of the score from the newest policy; without a policy, infer it from the episodes."""
     for step in reversed(run.steps):
         with contextlib.suppress(DamagedCheckpoint):
             name = read_metadata(run.directory.policies / step_name(step)).get("score_name")

@@ -1,4 +1,4 @@
-"""Compare groups of results with one of them: the difference, its interval, a verdict."""
+"""Compare groups of results with a baseline: differences, intervals, verdicts."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -18,21 +18,21 @@ from drol.results.statistical_tests import Interval
 from drol.results.verdicts import enough_seeds
 
 logger = logging.getLogger(__name__)
-NO_IQM = "no IQM: the groups differ in their tasks or in the seeds of a task, so interquartile means would not compare"
+NO_IQM = "no IQM: the groups have different tasks or numbers of seeds, so interquartile means are not comparable"
 
 
 @dataclass(frozen=True)
 class Overall:
-    """What the runs of one label on all its tasks amount to.
+    """Summary of the runs of one label over all its tasks.
 
     Attributes:
         label: The label.
         scores: The scores of the seeds of each task.
-        interquartile_mean: The mean of all runs without the lowest and highest quarter; None where labels differ in
-            their tasks or in the seeds of a task, because such means do not compare.
-        interval: Its stratified bootstrap interval; None where a task has fewer than three seeds.
-        improvement: The probability that a run is better than one of the baseline on the same task, over the tasks
-            that both have; None for the baseline itself and without such a task.
+        interquartile_mean: The mean of all runs without the lowest and highest quarter; None if labels have different
+            tasks or numbers of seeds, because these means are not comparable.
+        interval: Its stratified bootstrap interval; None if a task has fewer than three seeds.
+        improvement: The probability that a run is better than a run of the baseline on the same task, over the tasks
+            that both have; None for the baseline and without common tasks.
         improvement_interval: Its stratified bootstrap interval.
     """
 
@@ -46,7 +46,7 @@ class Overall:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Groups of results and how they compare with one of them.
+    """Groups of results and their differences from a baseline.
 
     Attributes:
         groups: A group for each task and label.
@@ -55,9 +55,9 @@ class Comparison:
         overall: What each label amounts to on all tasks; empty where the scores of tasks are of different kinds.
         margin: The difference that does not matter, in units of the score.
         at: Which evaluations count: "last", "best" or "last3".
-        difference: The difference for which each comparison says how many seeds it needs; None if none was named.
-        notes: What a reader must know, one line each.
-        skipped: What could not be read, one line each.
+        difference: The difference for which the needed seeds are estimated; None if not given.
+        notes: Limits of the comparison, one line each.
+        skipped: Unreadable runs and rows, one line each.
     """
 
     groups: list[Group]
@@ -87,19 +87,19 @@ def compare(
     evaluation: str = "training",
     difference: float | None = None,
 ) -> Comparison:
-    """Compare runs: group them by task, method and settings, and compare each group with one of them.
+    """Compare runs: group them by task, method and settings, and compare each group with a baseline.
 
     Args:
         paths: Runs, folders with runs, and files of results; or one of these.
-        baseline: The label of the groups that the others are compared with; that of the first group if None.
-        margin: The difference that does not matter, in units of the score.
+        baseline: The label of the baseline; the first group's if None.
+        margin: The largest difference that does not matter, in units of the score.
         at: Which evaluations count: "last", "last3" (the mean of the last three) or "best".
         evaluation: "training" for the evaluations of training, "extra" for those of `drol evaluate`.
-        difference: A true difference that should be found, in units of the score; the comparison then says how many
-            seeds each group needs to find it four times in five.
+        difference: A true difference in units of the score; the comparison estimates the seeds that each group needs to
+            detect it with 80% power.
 
     Returns:
-        The comparison; docs/comparing.md says what its numbers mean.
+        The comparison; docs/comparing.md explains its numbers.
 
     Example:
         >>> import drol
@@ -123,13 +123,13 @@ def compare_results(
     evaluation: str = "training",
     difference: float | None = None,
 ) -> Comparison:
-    """Compare results that were collected; as `compare`."""
+    """Compare collected results, as `compare` does."""
     results = [each for each in distinct(collected) if each.evaluation == evaluation]
     if not results:
         if collected.skipped and not collected:
-            raise InputError(f"nothing was left to compare: {collected.skipped[0]}{more(collected.skipped)}")
-        advice = "train until the first one; for runs without a simulator, use drol.compare_offline"
-        advice = "`drol evaluate` adds extra ones" if evaluation == "extra" else advice
+            raise InputError(f"no readable results to compare: {collected.skipped[0]}{more(collected.skipped)}")
+        advice = "train until the first evaluation; for runs without a simulator, use drol.compare_offline"
+        advice = "`drol evaluate` adds extra evaluations" if evaluation == "extra" else advice
         raise InputError(f"these runs have no {evaluation} evaluation with a score; {advice}")
     check_no_contradiction(results)
     check_score_names(results)
@@ -150,7 +150,7 @@ def compare_results(
     if one_scale and not alike:
         notes.append(NO_IQM)
     notes += [
-        f"{group.label} on {group.task} is compared with nothing: {baseline} has no result there"
+        f"{group.label} on {group.task} is not compared: {baseline} has no result on this task"
         for group in groups
         if group.task not in bases
     ]
@@ -158,12 +158,12 @@ def compare_results(
 
 
 def check_score_names(results: Iterable[Result]) -> None:
-    """Refuse results of one task whose scores are of different kinds."""
+    """Raise `InputError` if the results of one task have different types of scores."""
     names: dict[str, str] = {}
     for each in results:
         if names.setdefault(each.task, each.score_name) != each.score_name:
             kinds = f"{names[each.task]!r} and {each.score_name!r}"
-            raise InputError(f"the scores on {each.task} are {kinds}; compare runs of one kind at a time")
+            raise InputError(f"the scores on {each.task} are {kinds}; compare runs with one type of score at a time")
 
 
 def have_the_same_seeds(groups: Iterable[Group]) -> bool:
@@ -175,7 +175,7 @@ def have_the_same_seeds(groups: Iterable[Group]) -> bool:
 
 
 def overall_of(label: str, groups: Sequence[Group], baseline: str, comparable: bool) -> Overall:
-    """Return what the runs of a label amount to on all tasks, and how often they are better than the baseline's."""
+    """Summarise the runs of a label over all tasks, with the probability that they are better than the baseline's."""
     own = {group.task: group.scores for group in groups if group.label == label}
     base = {group.task: group.scores for group in groups if group.label == baseline and group.task in own}
     tasks = list(own.values())
@@ -190,26 +190,30 @@ def overall_of(label: str, groups: Sequence[Group], baseline: str, comparable: b
 
 
 def bootstrapped(statistic: Callable[..., float], *sides: list[np.ndarray]) -> Interval | None:
-    """Return the bootstrap interval of a statistic; None with too few seeds of a task, or where it has no width."""
+    """Return the bootstrap interval of a statistic; None if a task has too few seeds or the interval has no width."""
     if not enough_seeds(*(len(scores) for tasks in sides for scores in tasks)):
         return None
     interval = statistical_tests.bootstrap_interval(statistic, *sides)
-    return interval if interval.high > interval.low else None  # no three seeds make it certain
+    return (
+        interval if interval.high > interval.low else None
+    )  # equal scores of three seeds do not make the mean certain
 
 
 def make_notes(results: Sequence[Result], groups: Sequence[Group], at: str, one_scale: bool) -> list[str]:
-    """Return what a reader must know before trusting the numbers."""
-    notes = [f"{line}; scores may differ for that reason alone" for line in differences_in_circumstances(results)]
+    """Return the limits of a comparison, one line each."""
+    notes = [f"{line}; this alone may change the scores" for line in differences_in_circumstances(results)]
     for task in dict.fromkeys(group.task for group in groups):
         own = [group for group in groups if group.task == task]
         if at != "best" and len({step for group in own for step in group.steps}) > 1:
             steps = "; ".join(f"{group.label} {', '.join(f'{step:,}' for step in group.steps)}" for group in own)
             notes.append(f"on {task} the groups were evaluated after different numbers of updates: {steps}")
     if at == "best":
-        notes.append("the best evaluation was chosen by its own score, which flatters it; --at last does not")
+        notes.append(
+            "the best evaluation was selected by its score, which is therefore biased upwards; --at last is not"
+        )
     if at == "last3" and any(len(rows) < 3 for group in groups for rows in group.chosen.values()):
-        notes.append("some seeds have fewer than three evaluations after the first update; those that are there count")
+        notes.append("some seeds have fewer than three evaluations after the first update; the existing ones are used")
     if not one_scale:
         names = ", ".join(sorted({group.score_name for group in groups}))
-        notes.append(f"the scores of the tasks are of different kinds ({names}), so nothing is summed up over tasks")
+        notes.append(f"the tasks have different types of scores ({names}), so there is no summary over tasks")
     return notes

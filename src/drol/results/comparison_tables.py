@@ -1,4 +1,4 @@
-"""The tables of a comparison, as cells; the command prints them and the page shows them."""
+"""Format a comparison as tables of cells, for the command and the page."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from drol.results.offline_comparison import Estimate, OfflineComparison
 from drol.results.statistical_tests import Interval, mean_and_deviation
 from drol.results.verdicts import p_words
 
-Table = tuple[tuple[str, ...], list[tuple[str, ...]]]  # titles, and the cells of each line
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]  # titles, cells of each line
 WHICH = {"last": "last evaluation", "best": "best evaluation", "last3": "mean of the last three evaluations"}
 
 TASK_TITLES = (
@@ -22,7 +22,7 @@ OVERALL_TITLES = ("group", "tasks", "runs", "mean", "IQM", "95% interval", "P(be
 
 
 def heading(comparison: Comparison, task: str) -> str:
-    """Return what the numbers of a task are."""
+    """Return the heading of a task's table: the task, the name of the score, the evaluations."""
     name = next(group.score_name for group in comparison.groups if group.task == task)
     return f"{task}: {name}, {WHICH[comparison.at]}"
 
@@ -49,7 +49,7 @@ def task_table(comparison: Comparison, task: str) -> Table:
 
 
 def overall_table(comparison: Comparison) -> Table:
-    """Return a line for each label: what its runs on all of its tasks amount to."""
+    """Return a line for each label: the summary of its runs over all tasks."""
     lines = []
     for each in comparison.overall:
         runs = sum(len(scores) for scores in each.scores.values())
@@ -63,7 +63,7 @@ def overall_table(comparison: Comparison) -> Table:
 
 
 def text_of(table: Table) -> str:
-    """Return a table as lines of text: the first column and the last one to the left, the others to the right."""
+    """Format a table as text: the first and last columns left-aligned, the others right-aligned."""
     titles, lines = table
     rows = [titles, *lines]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -81,7 +81,7 @@ def print_comparison(comparison: Comparison) -> str:
     """Return all tables and notes of a comparison as text."""
     parts = [f"{heading(comparison, task)}\n{text_of(task_table(comparison, task))}" for task in comparison.tasks]
     if comparison.overall:
-        against = f"P(better) is the probability that a run is better than one of {comparison.baseline}"
+        against = f"P(better) is the probability that a run is better than a run of {comparison.baseline}"
         parts.append(f"all tasks; {against}\n{text_of(overall_table(comparison))}")
     if comparison.notes:
         parts.append("\n".join(f"note: {line}" for line in comparison.notes))
@@ -89,7 +89,7 @@ def print_comparison(comparison: Comparison) -> str:
 
 
 def print_offline(comparison: OfflineComparison) -> str:
-    """Return the comparison of runs without a simulator as text: a line for each group, then warnings and notes."""
+    """Format the comparison of runs without a simulator: a line for each group, then warnings and notes."""
     lines = [
         (
             group.label,
@@ -105,7 +105,7 @@ def print_offline(comparison: OfflineComparison) -> str:
     value = f"value ({comparison.discount:g})"
     interval = "95% interval"
     titles = ("group", "seeds", "updates", "error", interval, "outside", interval, value, interval, "")
-    parts = [f"{comparison.task}: by data alone, newest policies\n{text_of((titles, lines))}"]
+    parts = [f"{comparison.task}: newest policies, evaluated on data\n{text_of((titles, lines))}"]
     warnings = [f"warning: {group.warning}" for group in comparison.groups if group.warning]
     parts.append("\n".join([*warnings, *(f"note: {line}" for line in comparison.notes)]))
     return "\n\n".join(parts)
@@ -121,7 +121,7 @@ def interval_words(interval: Interval | None, form: str = ".1f") -> str:
 
 
 def episodes_of(group: Group) -> str:
-    """Return how many episodes count for each seed."""
+    """Return the number of evaluated episodes of each seed."""
     counts = [sum(row.episodes for row in rows) for rows in group.chosen.values()]
     return range_words(counts)
 

@@ -21,19 +21,19 @@ BETTER, WORSE, EQUAL, UNDERPOWERED = "better", "worse", "equal", "underpowered"
 
 @dataclass(frozen=True)
 class Difference:
-    """How much a group scores more than another one on the same task.
+    """The difference in score between a group and a baseline on the same task.
 
     Attributes:
         group: The group.
-        baseline: What it is compared with.
-        value: The mean score of the group less that of the baseline.
-        interval: Its 95% interval, not corrected for other comparisons; None where a side has one seed.
+        baseline: The baseline.
+        value: The mean score of the group minus that of the baseline.
+        interval: Its 95% interval, not corrected for other comparisons; None if a side has one seed.
         p: The p value after Holm's correction for all comparisons of the table; None with too few seeds.
-        detectable: The smallest true difference that these seeds find four times in five; None with too few seeds.
-        seeds_needed: How many seeds each group needs to find the difference that the caller named four times in five;
-            None if no difference was named, or a side has one seed.
+        detectable: The smallest true difference that these seeds detect with 80% power; None with too few seeds.
+        seeds_needed: The seeds that each group needs to detect the difference given by the caller with 80% power;
+            None if no difference was given, or a side has one seed.
         verdict: "better", "worse", "equal" (within the margin), "underpowered" or "too few seeds".
-        words: The verdict with its margin, or with what these seeds could find.
+        words: The verdict with its margin, or with the detectable difference.
     """
 
     group: Group
@@ -67,12 +67,12 @@ def interval_text(interval: Interval | None) -> str:
 
 
 def differences_of(pairs: Sequence[tuple[Group, Group]], margin: float, difference: float | None = None) -> Differences:
-    """Return the difference of each pair of groups; together they are one table, for which p values are corrected.
+    """Return the difference of each pair of groups; p values are corrected for the number of pairs.
 
     Args:
         pairs: Each group with its baseline on the same task.
         margin: The difference that does not matter, in units of the score.
-        difference: A true difference whose number of seeds is asked for.
+        difference: A true difference for which the needed seeds are estimated.
     """
     p_values = [
         statistical_tests.p_value(functools.partial(difference_interval, *pair)) if has_enough_seeds(*pair) else None
@@ -85,7 +85,7 @@ def differences_of(pairs: Sequence[tuple[Group, Group]], margin: float, differen
 def difference_of(
     group: Group, baseline: Group, p: float | None, margin: float, difference: float | None
 ) -> Difference:
-    """Return a difference with its interval and the verdict that follows from the corrected p value."""
+    """Return a difference with its interval and the verdict of the corrected p value."""
     value = float(group.scores.mean() - baseline.scores.mean())
     if min(len(group.scores), len(baseline.scores)) < 2:
         return Difference(group, baseline, value, None, None, None, None, TOO_FEW, TOO_FEW_WORDS)
@@ -110,10 +110,10 @@ def has_enough_seeds(group: Group, baseline: Group) -> bool:
 
 
 def difference_interval(group: Group, baseline: Group, confidence: float = CONFIDENCE) -> Interval:
-    """Return the interval of the difference of two groups that have two seeds each.
+    """Return the interval of the difference of two groups; each group needs two seeds.
 
-    Two things are open: the training seeds (Welch) and, for success rates, the episodes. At each end, the wider one
-    counts; no two success rates differ by more than all.
+    Two sources of variance count: training seeds (Welch) and, for success rates, episodes. Each end of the interval is
+    the wider one of the two, clipped to a difference of 100% for success rates.
     """
     by_seeds = statistical_tests.welch_interval(group.scores, baseline.scores, confidence)
     by_episodes = episode_interval(group, baseline)
@@ -124,9 +124,9 @@ def difference_interval(group: Group, baseline: Group, confidence: float = CONFI
 
 
 def episode_interval(group: Group, baseline: Group) -> Callable[[float], Interval] | None:
-    """Return what the episodes leave open of the difference of two success rates; None for other scores.
+    """Return the interval of the difference of two success rates over episodes; None for other scores.
 
-    Where both groups played the same episode seeds, episodes are paired; otherwise the interval is Newcombe's.
+    If both groups have the same episode seeds, episodes are paired; otherwise the interval is Newcombe's.
     """
     if not is_success([*group.counted, *baseline.counted]):
         return None
@@ -144,9 +144,9 @@ def episode_interval(group: Group, baseline: Group) -> Callable[[float], Interva
 
 
 def seed_deviation(group: Group, baseline: Group) -> float:
-    """Return the standard deviation over seeds within two groups; of success rates, at least that of their episodes.
+    """Return the standard deviation over seeds within two groups; for success rates, at least that of their episodes.
 
-    Three seeds that happen to agree would otherwise seem to find every difference.
+    Otherwise, three seeds with equal scores would appear to detect every difference.
     """
     pair = (group, baseline)
     over_seeds = statistical_tests.pooled_deviation(group.scores, baseline.scores)

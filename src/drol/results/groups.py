@@ -1,4 +1,4 @@
-"""Groups: the results of one method with one choice of settings on one task, and which of them count."""
+"""Group results by method, settings and task, and select the evaluations to compare."""
 
 import functools
 import json
@@ -21,9 +21,9 @@ class Group:
 
     Attributes:
         task: The name of the task.
-        label: The name of the method, and what tells it from other groups of that method on the same task.
+        label: The name of the method, with the settings that distinguish the method's groups on the task.
         rows: All evaluations.
-        chosen: The evaluations of each seed that count.
+        chosen: The selected evaluations of each seed.
     """
 
     task: str
@@ -37,27 +37,27 @@ class Group:
 
     @functools.cached_property
     def scores(self) -> np.ndarray:
-        """The score of each seed: the mean of the evaluations that count."""
+        """The score of each seed: the mean of its selected evaluations."""
         return np.asarray([np.mean([row.score for row in rows]) for rows in self.chosen.values()])
 
     @property
     def counted(self) -> list[Result]:
-        """The evaluations of all seeds that count."""
+        """The selected evaluations of all seeds."""
         return [row for rows in self.chosen.values() for row in rows]
 
     @property
     def steps(self) -> list[int]:
-        """The steps after which the last evaluation that counts was made, of all seeds."""
+        """The steps of the last selected evaluations of all seeds."""
         return sorted({rows[-1].step for rows in self.chosen.values()})
 
     @functools.cached_property
     def interval(self) -> Interval | None:
-        """The interval of the mean score; None where nothing says how wide it is."""
+        """The interval of the mean score; None if it cannot be estimated."""
         return score_interval(self.counted, self.scores)
 
     @functools.cached_property
     def successes_by_episode(self) -> dict[int, float]:
-        """The share of successes for each seed of an episode, over training seeds and evaluations."""
+        """The success rate of each episode seed, over training seeds and evaluations."""
         found: dict[int, list[float]] = {}
         for row in self.counted:
             for number, outcome in enumerate(row.outcomes):
@@ -66,12 +66,12 @@ class Group:
 
 
 def is_success(rows: Sequence[Result]) -> bool:
-    """Return whether the scores are shares of successful episodes in percent."""
+    """Return whether the scores are success rates in percent."""
     return all(row.score_name.startswith("success") for row in rows)
 
 
 def count_successes(rows: Iterable[Result]) -> tuple[int, int]:
-    """Return the successes and the number of all episodes of some evaluations."""
+    """Return the numbers of successes and of episodes in evaluations."""
     outcomes = "".join(row.outcomes for row in rows)
     return outcomes.count("1"), len(outcomes)
 
@@ -82,10 +82,10 @@ def score_interval(rows: Sequence[Result], scores: Sequence[float] | np.ndarray)
 
 
 def choose(rows: Sequence[Result], at: str) -> dict[int, tuple[Result, ...]]:
-    """Return the evaluations of each seed that count.
+    """Select the evaluations of each seed.
 
-    They are the last one; or the last three after the first update, as in the protocol of the FQL paper; or the one
-    at the step where the mean over the seeds that have it is highest.
+    "last" selects the last one; "last3" the last three after the first update, as in the protocol of the FQL paper;
+    "best" the one at the step with the highest mean over the seeds evaluated there.
 
     Args:
         rows: The evaluations of a group.
@@ -105,7 +105,7 @@ def choose(rows: Sequence[Result], at: str) -> dict[int, tuple[Result, ...]]:
 
 
 def make_groups(results: Iterable[Result], at: str = "last") -> list[Group]:
-    """Group results by task, method, settings and number of actions drawn, in the order in which they come."""
+    """Group results by task, method, settings and number of drawn actions; keep their order."""
     found: dict[tuple[str, str, str, int], list[Result]] = {}
     for result in results:
         found.setdefault(result.group, []).append(result)
@@ -114,7 +114,7 @@ def make_groups(results: Iterable[Result], at: str = "last") -> list[Group]:
 
 
 def make_labels(firsts: Sequence[Result]) -> dict[tuple[str, str, str, int], str]:
-    """Return a label for each group: its method, and the settings that differ among the method's groups on a task."""
+    """Return a label for each group: its method, with the settings that differ among the method's groups on a task."""
     settings = {each.group: settings_of(each) for each in firsts}
     varying: dict[str, set[str]] = {each.method: set() for each in firsts}
     for one in firsts:
@@ -135,15 +135,15 @@ def settings_of(result: Result) -> dict[str, Any]:
 
 
 def default_of(result: Result, name: str) -> Any:
-    """Return the default of a setting; "default" where its algorithm is not known here."""
+    """Return the default of a setting; "default" if its algorithm is not registered."""
     try:
         return result.setting(name)
-    except ValueError:  # of a file of results: an algorithm that nobody registered, or the steps before online ones
+    except ValueError:  # in a results file: an unregistered algorithm, or the steps before online training
         return "default"
 
 
 def shown(value: Any) -> str:
-    """Return a setting in few characters."""
+    """Format a setting briefly."""
     if isinstance(value, list | tuple):
         return "x".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Put results of several files, runs and machines together, and find what does not belong together."""
+"""Merge the results of several files, runs and machines, and find incompatible ones."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,24 +13,24 @@ SHOWN = 8  # characters of a fingerprint that are shown
 
 
 def merge_results(paths: Iterable[Path | str], keep_apart: bool = False) -> list[Results]:
-    """Merge results; those that occur twice are kept once.
+    """Merge results without duplicates.
 
     Args:
         paths: Files of results, runs, or folders with runs.
-        keep_apart: Whether results of one task that differ in data, timing of success or versions of the simulator
-            are kept apart; otherwise they are refused. The first part has, for each task, what most of its results
-            have in common; the second part what the next most have, and so on.
+        keep_apart: Whether to split results of one task with different data, timing of success or versions of the
+            simulator; otherwise they are an error. The first part has the largest compatible set of results of each
+            task, the second part the next largest, and so on.
 
     Returns:
-        The parts; one, unless results had to be kept apart. Results that say different things of the same policy are
-        refused. What could not be read is in `skipped` of the first part.
+        The parts: more than one only with `keep_apart`. Different scores of the same policy raise `InputError`.
+        `skipped` of the first part lists unreadable rows and runs.
     """
     collected = collect_results(paths)
     results = distinct(collected)
     differing = differences_in_circumstances(results)
     if differing and not keep_apart:
-        advice = "--keep-apart writes a file for each"
-        raise InputError(f"these results do not belong together: {differing[0]}{more(differing)}; {advice}")
+        advice = "--keep-apart writes a separate file for each set"
+        raise InputError(f"incompatible results: {differing[0]}{more(differing)}; {advice}")
     parts = [Results(rows) for rows in parts_of(results)] or [Results()]
     for part in parts:
         check_no_contradiction(part)
@@ -39,11 +39,10 @@ def merge_results(paths: Iterable[Path | str], keep_apart: bool = False) -> list
 
 
 def check_results(paths: Iterable[Path | str]) -> list[str]:
-    """Return a line for each thing that is wrong with results.
+    """Return a line for each fault in results.
 
-    These are rows that make no sense, results that contradict each other, results of one task that differ in data,
-    timing of success or versions of the simulator, seeds that one group has and another one of the same task lacks,
-    and seeds that stopped early.
+    Faults are invalid rows, different scores of the same policy, results of one task with different data, timing of
+    success or versions of the simulator, seeds that only some groups of a task have, and seeds that stopped early.
 
     Args:
         paths: Files of results, runs, or folders with runs.
@@ -57,10 +56,10 @@ def check_results(paths: Iterable[Path | str]) -> list[str]:
 
 
 def distinct(results: Iterable[Result]) -> list[Result]:
-    """Return the results without those that occur twice, whatever their runs are called.
+    """Remove duplicate results, independent of the names of their runs.
 
-    Of two evaluations of one policy that agree, the one with more episodes is kept; of equally many episodes, that of
-    the run that went on for longer.
+    Of two evaluations of one policy that agree, keep the one with more episodes; with equally many episodes, keep
+    that of the longer run.
     """
     kept: list[Result] = []
     places: dict[tuple[Any, ...], list[int]] = {}
@@ -76,7 +75,7 @@ def distinct(results: Iterable[Result]) -> list[Result]:
 
 
 def agree(one: Result, other: Result) -> bool:
-    """Return whether two evaluations of one policy may both be right: episodes that both have ended alike."""
+    """Return whether two evaluations of one policy are consistent: their common episodes have the same outcomes."""
     if (one.first_episode_seed, one.episodes) == (other.first_episode_seed, other.episodes):
         return (one.score, one.outcomes) == (other.score, other.outcomes)
     shift = other.first_episode_seed - one.first_episode_seed
@@ -85,14 +84,14 @@ def agree(one: Result, other: Result) -> bool:
 
 
 def consistent(results: Iterable[Result]) -> list[Result]:
-    """Return each result once; refuse results that say different things of the same policy."""
+    """Remove duplicates; raise `InputError` for different scores of the same policy."""
     found = distinct(results)
     check_no_contradiction(found)
     return found
 
 
 def parts_of(results: Sequence[Result]) -> list[list[Result]]:
-    """Split results so that in each part those of a task share data, timing of success and simulator."""
+    """Split results so that within a part each task has one dataset, timing of success and simulator."""
     counts = Counter((result.task, circumstances(result)) for result in results)
     ranks: dict[Any, int] = {}
     for task in dict.fromkeys(result.task for result in results):
@@ -109,8 +108,8 @@ def circumstances(result: Result) -> tuple[str, ...]:
 
 
 def differences_in_circumstances(results: Iterable[Result]) -> list[str]:
-    """Return a line for each task and circumstance that is not the same in all of its results, with runs."""
-    found: dict[tuple[str, str], dict[str, str]] = {}  # (task, circumstance) -> value -> a run that has it
+    """Return a line for each task and circumstance with several values, naming a run of each."""
+    found: dict[tuple[str, str], dict[str, str]] = {}  # (task, circumstance) -> value -> a run with it
     for result in results:
         for name, value in result.circumstances.items():
             found.setdefault((result.task, name), {}).setdefault(value, result.run)
@@ -124,7 +123,7 @@ def differences_in_circumstances(results: Iterable[Result]) -> list[str]:
 
 
 def contradictions(results: Iterable[Result]) -> list[str]:
-    """Return a line for each result that disagrees with one before it for the same policy."""
+    """Return a line for each result that disagrees with an earlier one of the same policy."""
     first: dict[tuple[Any, ...], Result] = {}
     lines = []
     for result in results:
@@ -137,15 +136,15 @@ def contradictions(results: Iterable[Result]) -> list[str]:
 
 
 def check_no_contradiction(results: Iterable[Result]) -> None:
-    """Refuse results that say different things of the same policy."""
+    """Raise `InputError` for different scores of the same policy."""
     lines = contradictions(results)
     if lines:
-        raise InputError(f"results contradict each other: {lines[0]}{more(lines)}; leave one of the two out")
+        raise InputError(f"different scores of the same policy: {lines[0]}{more(lines)}; remove one of the two")
 
 
 def missing_seeds(results: Iterable[Result]) -> list[str]:
-    """Return a line for each group that lacks seeds of its task, and for each seed that stopped early."""
-    last: dict[tuple[Any, ...], dict[int, Result]] = {}  # group -> seed -> its last evaluation while it trained
+    """Return a line for each group without some seeds of its task, and for each seed that stopped early."""
+    last: dict[tuple[Any, ...], dict[int, Result]] = {}  # group -> seed -> its last evaluation during training
     for result in results:
         if result.evaluation == "training":
             own = last.setdefault(result.group, {})
@@ -157,7 +156,7 @@ def missing_seeds(results: Iterable[Result]) -> list[str]:
         others = {seed for other, rows in last.items() if other[0] == task for seed in rows}
         lacking = sorted(others - seeds.keys())
         if lacking:
-            lines.append(f"{method} {settings} on {task} lacks {seed_words(lacking)}, which other results have")
+            lines.append(f"{method} {settings} on {task} lacks {seed_words(lacking)} of other groups")
         for seed, result in sorted(seeds.items()):
             if result.step < result.steps:
                 reached = f"{result.step:,} of {result.steps:,} updates"
@@ -170,5 +169,5 @@ def seed_words(seeds: Sequence[int]) -> str:
 
 
 def more(lines: Sequence[str]) -> str:
-    """Return how many lines of the same kind follow the first."""
+    """Return the number of further lines, in words."""
     return f" (and {len(lines) - 1} more; `drol results check` lists all)" if len(lines) > 1 else ""

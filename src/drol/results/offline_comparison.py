@@ -1,6 +1,6 @@
 """Compare runs on data without a simulator: held-out error, share outside the data, offline value.
 
-No verdict follows from these numbers: docs/offline-evaluation.md measured how little they say about success.
+The comparison has no verdict, because these numbers predict success poorly (measured in docs/offline-evaluation.md).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,13 +19,13 @@ from drol.results.statistical_tests import Interval, cluster_bootstrap_interval,
 from drol.runs.run import Run, open_run
 
 CAVEATS = (
-    "error is the squared distance to held-out actions, for each dimension; a lower error is not a better policy",
-    f"outside is the share of actions outside the data; {DATA_SHARE:.0%} is the data's own, and a policy above "
-    f"{LEAVES * DATA_SHARE:.0%} may fail badly",
-    "value is a fitted-Q estimate from data alone; in the study of docs/offline-evaluation.md it did not order runs "
-    "reliably, so that no verdict is given",
-    "intervals are of 95%, over held-out trajectories and, with two seeds or more, over seeds; those of seeds alone "
-    "say nothing about the environment. `drol choose --trials` finds the best with few real trials",
+    "error is the squared distance to held-out actions per dimension; a lower error does not mean a better policy",
+    f"outside is the share of actions outside the support of the data ({DATA_SHARE:.0%} for held-out actions); "
+    f"policies above {LEAVES * DATA_SHARE:.0%} may fail badly",
+    "value is a fitted-Q estimate from data; in the study of docs/offline-evaluation.md it did not order runs "
+    "reliably, so there is no verdict",
+    "intervals are 95%, over held-out trajectories and, with two seeds or more, over seeds; they do not cover the "
+    "environment. `drol choose --trials` finds the best policy with few real trials",
 )
 
 
@@ -42,13 +42,13 @@ class OfflineGroup:
     """The newest policies of the runs of one method with one choice of settings.
 
     Attributes:
-        label: The name of the method, and what tells it from other groups of that method.
-        seeds: How many policies there are.
-        steps: The updates that they had.
-        error: The squared error of one action against the held-out one.
+        label: The name of the method, with the settings that distinguish its groups.
+        seeds: The number of policies.
+        steps: The numbers of updates of their training.
+        error: The squared distance of one drawn action to the held-out action.
         outside: The share of actions outside the support of the data.
-        value: The value by fitted-Q evaluation; None where that is not finite.
-        warning: A sentence with what to do, if the group's policies leave the support.
+        value: The value by fitted-Q evaluation; None if it is not finite.
+        warning: A warning with advice if the policies leave the support, else None.
     """
 
     label: str
@@ -68,7 +68,7 @@ class OfflineComparison:
         task: The name of the task.
         groups: The groups, in the order in which runs were given.
         discount: The discount of all values.
-        notes: What a reader must know, one line each.
+        notes: Explanations and limits, one line each.
     """
 
     task: str
@@ -78,7 +78,7 @@ class OfflineComparison:
 
 
 def has_only_data(run: Run) -> bool:
-    """Return whether the evaluations of a run's training were made by held-out data."""
+    """Return whether the evaluations during a run's training used held-out data."""
     rows = run.evaluations
     return any(row.offline is not None for row in rows) and all(row.score is None for row in rows)
 
@@ -90,8 +90,8 @@ def compare_offline(
 
     Args:
         paths: Runs of one task, or folders with runs; or one of these.
-        on_evaluation: Called with a line before a policy without an offline value is evaluated, which takes about a
-            minute.
+        on_evaluation: Called with a message before a policy without an offline value is evaluated, which takes about
+            a minute.
 
     Returns:
         The comparison. Its numbers have intervals and no verdict.
@@ -105,10 +105,10 @@ def compare_offline(
     runs = [open_run(folder) for path in given for folder in find_runs(Path(path))]
     tasks = {run.config.task for run in runs}
     if len(tasks) > 1:
-        raise InputError(f"the runs are of {len(tasks)} tasks ({', '.join(sorted(tasks))}); give runs of one")
+        raise InputError(f"the runs have {len(tasks)} tasks ({', '.join(sorted(tasks))}); give runs of one task")
     untrained = [run for run in runs if not run.steps]
     if untrained:
-        raise InputError(f"{untrained[0].path}: no policy is saved yet; train it first")
+        raise InputError(f"{untrained[0].path}: no saved policy; train the run first")
     evaluate_alike(runs, {run: {run.steps[-1]} for run in runs}, on_evaluation)
     stands = [stand_in(run) for run in runs]
     labels = make_labels(list({each.group: each for each in stands}.values()))
@@ -161,6 +161,6 @@ def value_of(runs: Sequence[Run]) -> Estimate | None:
 
 
 def joined_with_seeds(interval: Interval | None, means: np.ndarray) -> Interval | None:
-    """Return an interval that is at least as wide as Student's over the means of two seeds or more."""
+    """Return the union of an interval and Student's interval over the means of two or more seeds."""
     by_seeds = mean_interval(means) if len(means) > 1 else None
     return interval.joined(by_seeds) if interval and by_seeds else interval or by_seeds

@@ -1,4 +1,4 @@
-"""A result: the evaluation of one seed of one run, with all that says what it may be compared with."""
+"""One seed's evaluation, with the metadata needed to compare it."""
 
 import dataclasses
 import hashlib
@@ -16,11 +16,11 @@ from drol.runs.records import Rows
 
 Evaluation = Literal["training", "extra"]
 EVALUATIONS = get_args(Evaluation)
-FIGURE = "figure/"  # begins the name of a column that holds one of `figures`
-SUCCESS = "success (%)"  # the name of a score that is the share of episodes that succeeded
+FIGURE = "figure/"  # prefix of the columns of `figures`
+SUCCESS = "success (%)"  # the name of a score that is a success rate
 ROUNDING = 0.01  # percent
 LARGEST_SCORE = 1e30  # squares of larger numbers overflow in the statistics
-# What no number follows from, or what a result says elsewhere.
+# Settings that do not change numbers, or that a result has in other fields.
 LEFT_OUT = (
     "algorithm", "task", "seeds", "steps", "online_steps", "log_interval", "evaluation_interval",
     "evaluation_episodes", "evaluation_seed", "checkpoint_interval", "success_timing", "dataset",
@@ -34,24 +34,24 @@ class Result:
     Attributes:
         task: The name of the task.
         method: The name of the algorithm.
-        settings: JSON with sorted names: the hyperparameters and settings of the run that are not at their defaults.
-            Evaluations of online training also name the `steps` that were made before it.
-        settings_id: Eight digits that stand for `settings`.
+        settings: JSON with sorted names: the hyperparameters and settings of the run that differ from the defaults.
+            Evaluations of online training also have the `steps` of offline training.
+        settings_id: Eight hexadecimal digits that identify `settings`.
         seed: The seed of the training.
-        step: The updates that the policy had.
-        steps: The updates that the run was to have, online ones included.
-        evaluation: "training", or "extra" for what `drol evaluate` added.
-        best_of: The actions that were drawn for each step, of which the critic chose.
+        step: The number of updates of the policy.
+        steps: The number of updates that the run plans, including online ones.
+        evaluation: "training", or "extra" for evaluations by `drol evaluate`.
+        best_of: The number of drawn actions per step, from which the critic chose.
         first_episode_seed: The seed of the first episode; the others count up from it.
-        episodes: How many were played.
+        episodes: The number of episodes.
         outcomes: A 1 for each episode that succeeded and a 0 for each that did not, in the order of their seeds.
-        score: What the task calls good.
-        score_name: What the score is, with its unit.
+        score: The task's score.
+        score_name: The name and unit of the score.
         mean_return: The mean sum of rewards of the episodes.
         mean_length: Their mean number of steps.
-        success_timing: Whether a step is judged "before" or "after" it; empty where that is not known.
-        dataset_fingerprint: What tells the data from other data.
-        versions: The versions of the packages that a score may depend on.
+        success_timing: Whether success is checked "before" or "after" a step; empty if unknown.
+        dataset_fingerprint: The fingerprint of the data.
+        versions: The versions of packages that may influence a score.
         run: The last two parts of the run's folder.
         figures: The diagnostics of the seed at this step, by name.
     """
@@ -79,7 +79,7 @@ class Result:
     figures: Mapping[str, float] = field(default_factory=dict)
 
     def setting(self, name: str) -> Any:
-        """Return a hyperparameter or a setting of the run: what was given, else the default."""
+        """Return a hyperparameter or a setting of the run: the given value, otherwise the default."""
         given = json.loads(self.settings)
         defaults = {each.name: each.default for each in dataclasses.fields(RunConfig) if each.name not in LEFT_OUT}
         defaults |= {each.name: each.default for each in dataclasses.fields(find_algorithm(self.method))}
@@ -90,17 +90,17 @@ class Result:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What two results may not share unless they are the same."""
+        """The key of a policy's evaluation; results with the same key must be equal."""
         return (*self.group, self.seed, self.step, self.evaluation)
 
     @property
     def group(self) -> tuple[str, str, str, int]:
-        """What results of different seeds and steps share: task, method, settings and the number of actions drawn."""
+        """The key of a group of seeds and steps: task, method, settings and number of drawn actions."""
         return self.task, self.method, self.settings_id, self.best_of
 
     @property
     def circumstances(self) -> dict[str, str]:
-        """What must be the same for the scores of one task to be compared: data, timing, versions of the simulator."""
+        """The conditions under which scores of one task are comparable: data, timing, versions of the simulator."""
         versions = dict(each.split(" ", 1) for each in self.versions.split(", ") if " " in each)
         values = {"dataset_fingerprint": self.dataset_fingerprint, "success_timing": self.success_timing}
         return values | {name: versions.get(name, "") for name in ("gymnasium", "mujoco", "ogbench")}
@@ -115,7 +115,7 @@ class Result:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the result that `columns` gave, perhaps as text; raise `InputError` for one that makes no sense."""
+        """Return the result of the values of `columns`, which may be text; raise `InputError` for invalid values."""
         own = {name: value for name, value in values.items() if name in COLUMNS}
         figures = {
             name.removeprefix(FIGURE): value for name, value in values.items() if name and name.startswith(FIGURE)
@@ -133,7 +133,9 @@ class Result:
             raise InputError(f"settings_id: expected {settings_id(self.settings)}, got {self.settings_id}")
         convert(settings.get("num_candidates", 1), Positive, "settings.num_candidates")
         if len(self.outcomes) != self.episodes or set(self.outcomes) - {"0", "1"}:
-            raise InputError(f"outcomes: expected {self.episodes} of 0 and 1, got {len(self.outcomes)} characters")
+            raise InputError(
+                f"outcomes: expected {self.episodes} characters 0 or 1, got {len(self.outcomes)} characters"
+            )
         if not math.isfinite(self.score):
             raise InputError(f"score: expected a finite number, got {self.score}")
         if abs(self.score) > LARGEST_SCORE:
@@ -142,20 +144,20 @@ class Result:
             )
         rate = 100 * self.outcomes.count("1") / self.episodes
         if self.score_name == SUCCESS and abs(self.score - rate) > ROUNDING:
-            raise InputError(f"score: expected {rate:g}, the share of successes in outcomes, got {self.score:g}")
+            raise InputError(f"score: expected {rate:g}, the success rate of outcomes, got {self.score:g}")
 
 
-# The columns of a file, apart from figures, and the type of each.
+# The columns of a file and their types, without those of `figures`.
 COLUMNS: dict[str, type] = {
     name: kind if kind in (int, float) else str for name, kind in get_type_hints(Result).items() if name != "figures"
 }
 
 
 class Results(Rows[Result]):
-    """Results, and a line for each row, run or file that had to be left out.
+    """Results, and a line for each skipped row, run or file.
 
     Attributes:
-        skipped: What was left out, each with the reason.
+        skipped: The skipped rows, runs and files with the reasons.
     """
 
     def __init__(self, rows: Iterable[Result] = (), skipped: Iterable[str] = ()):
@@ -164,5 +166,5 @@ class Results(Rows[Result]):
 
 
 def settings_id(settings: str) -> str:
-    """Return the eight digits that stand for the text of some settings."""
+    """Return eight hexadecimal digits that identify the text of settings."""
     return hashlib.sha256(settings.encode()).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""Results in files: CSV, and Parquet where pyarrow is installed."""
+"""Read and write results as CSV or, with pyarrow, Parquet."""
 
 import csv
 import io
@@ -40,14 +40,14 @@ def write_results(results: Iterable[Result], path: Path | str) -> None:
 
 
 def read_results(path: Path | str) -> Results:
-    """Read a file of results; a row that makes no sense is left out, and `skipped` says why.
+    """Read a results file; `skipped` of the result lists invalid rows with reasons.
 
     Args:
         path: The file; its name ends in .csv or .parquet.
     """
     path = check_suffix(Path(path))
     if not path.is_file():
-        raise InputError(f"there is no file {path}; `drol results export` makes one")
+        raise InputError(f"{path} does not exist; write one with `drol results export`")
     results = Results()
     for line, row in read_csv(path) if path.suffix == ".csv" else read_parquet(path):
         try:
@@ -80,22 +80,24 @@ def read_parquet(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def check_suffix(path: Path) -> Path:
-    """Return the path of a results file; refuse a name that does not say which kind it is."""
+    """Return the path of a results file; raise `InputError` for an unknown suffix."""
     if path.suffix not in SUFFIXES:
-        raise InputError(f"the results file is {path}; its name must end in {' or '.join(SUFFIXES)}")
+        raise InputError(f"{path}: a results file's name must end in {' or '.join(SUFFIXES)}")
     return path
 
 
 def check_destination(path: Path) -> Path:
-    """Return the path of a results file to write; refuse one that cannot be."""
+    """Return the path of a results file to write; raise `InputError` if it cannot be written."""
     check_suffix(path)
     if not path.absolute().parent.is_dir():
-        raise InputError(f"cannot write {path}: there is no folder {path.absolute().parent}")
+        raise InputError(f"cannot write {path}: the folder {path.absolute().parent} does not exist")
     return path
 
 
 def check_columns(path: Path, names: Iterable[str]) -> None:
-    """Refuse a file that has not all columns of a result."""
+    """Raise `InputError` if a column of a result is missing."""
     missing = [name for name in COLUMNS if name not in names]
     if missing:
-        raise InputError(f"{path} is no results file: it has no column {missing[0]}; `drol results export` makes one")
+        raise InputError(
+            f"{path} is not a results file: the column {missing[0]} is missing; write one with `drol results export`"
+        )

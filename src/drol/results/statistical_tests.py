@@ -1,7 +1,7 @@
-"""Statistics of few seeds, many tasks and episodes that succeed or not.
+"""Statistics for few seeds, many tasks and success rates.
 
-Scores of several tasks are a sequence with the scores of the seeds of each task, since tasks may differ in seeds.
-Intervals are of 95% unless a confidence is given. `rules` says which of them a table shows, and when.
+Scores of several tasks are a sequence with the scores of each task's seeds, because tasks may have different seeds.
+Intervals are 95% unless a confidence is given. `verdicts` defines which of them tables use.
 """
 
 import math
@@ -20,18 +20,18 @@ SMALLEST_P = 1e-12
 
 
 class Interval(NamedTuple):
-    """From low to high."""
+    """An interval from low to high."""
 
     low: float
     high: float
 
     def joined(self, other: "Interval") -> "Interval":
-        """Return the interval that holds both."""
+        """Return the smallest interval that contains both."""
         return Interval(min(self.low, other.low), max(self.high, other.high))
 
 
 def mean_and_deviation(scores: ArrayLike) -> tuple[float, float]:
-    """Return the mean over seeds, and their standard deviation with n - 1 below the sum; NaN for one seed."""
+    """Return the mean over seeds and the sample standard deviation (n - 1); NaN for one seed."""
     values = np.asarray(scores, float)
     return float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else math.nan
 
@@ -48,14 +48,14 @@ def bootstrap_interval(
 ) -> Interval:
     """Return the stratified bootstrap interval of a statistic of one or more groups.
 
-    In each resample, the seeds of each task of each group are drawn anew, with replacement and independently, as many
-    as there were; the ends are the quantiles of the statistic at 2.5% and 97.5%.
+    Each resample draws the seeds of each task and group with replacement, as many as there are. The ends are the
+    quantiles of the statistic at 2.5% and 97.5%.
 
     Args:
-        statistic: A function of as many groups as are given.
+        statistic: A function with one argument per group.
         groups: The scores of each task's seeds, for each group.
-        resamples: How often the seeds are drawn.
-        seed: What the draws follow from.
+        resamples: The number of resamples.
+        seed: The random seed of the draws.
     """
     generator = np.random.default_rng(seed)
     drawn = [[draw_again(task, resamples, generator) for task in group] for group in groups]
@@ -68,13 +68,13 @@ def cluster_bootstrap_interval(
 ) -> Interval:
     """Return the bootstrap interval of a statistic of rows that come in clusters, such as the policies of one run.
 
-    In each resample as many clusters as there are are drawn with replacement, each with all of its rows: the rows of a
-    cluster are no independent evidence. Resamples without a value (None) are left out.
+    Each resample draws as many clusters as there are, with replacement and with all their rows, because the rows of a
+    cluster are not independent. Resamples without a value (None) are omitted.
 
     Args:
         statistic: A function of the rows of all clusters, [rows, columns].
         clusters: The rows of each cluster, [rows, columns].
-        seed: What the draws follow from.
+        seed: The random seed of the draws.
     """
     rows = [np.asarray(each, float) for each in clusters]
     drawn = np.random.default_rng(seed).integers(len(rows), size=(RESAMPLES, len(rows)))
@@ -83,7 +83,7 @@ def cluster_bootstrap_interval(
 
 
 def draw_again(scores: ArrayLike, resamples: int, generator: np.random.Generator) -> np.ndarray:
-    """Return as many scores as there are, drawn with replacement, for each resample."""
+    """Draw as many scores as there are, with replacement, for each resample."""
     values = np.asarray(scores, float)
     return values[generator.integers(len(values), size=(resamples, len(values)))]
 
@@ -94,9 +94,9 @@ def quantile_interval(values: ArrayLike) -> Interval:
 
 
 def probability_of_improvement(first: Tasks, second: Tasks) -> float:
-    """Return the probability that a run of the first group scores higher than one of the second on the same task.
+    """Return the probability that a run of the first group scores higher than a run of the second on the same task.
 
-    It is the mean over tasks of the share of pairs of runs in which the first is higher; a tie counts half.
+    This is the mean over tasks of the share of pairs of runs in which the first is higher; a tie counts half.
     """
     shares = []
     for ours, theirs in zip(first, second, strict=True):
@@ -106,13 +106,13 @@ def probability_of_improvement(first: Tasks, second: Tasks) -> float:
 
 
 def performance_profile(tasks: Tasks, thresholds: ArrayLike) -> np.ndarray:
-    """Return, for each threshold, the share of runs whose score is above it; tasks count alike."""
+    """Return the share of runs with a score above each threshold; all tasks have the same weight."""
     limits = np.asarray(thresholds, float)
     return np.mean([np.mean(np.asarray(each, float)[:, None] > limits, axis=0) for each in tasks], axis=0)
 
 
 def mean_interval(scores: ArrayLike) -> Interval:
-    """Return Student's t interval of the mean over seeds, of which it needs two."""
+    """Return Student's t interval of the mean over at least two seeds."""
     values = np.asarray(scores, float)
     return t_interval(float(values.mean()), [(float(values.var(ddof=1)) / len(values), len(values) - 1)])
 
@@ -130,7 +130,7 @@ def newcombe_interval(
 ) -> Interval:
     """Return Newcombe's hybrid score interval (his method 10) of the difference of two probabilities of success.
 
-    It is made of the Wilson intervals of both and holds for episodes that are independent.
+    It combines the Wilson intervals of both and assumes independent episodes.
     """
     rate, other_rate = successes / episodes, other_successes / other_episodes
     own = wilson_interval(successes, episodes, confidence)
@@ -145,9 +145,9 @@ def newcombe_interval(
 def paired_interval(differences: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
     """Return the interval of the mean of differences in success, one for each episode seed that both groups played.
 
-    A difference is the success of one group in that episode, averaged over its seeds, less that of the other. The
-    interval is the normal one after Agresti and Min: half an episode of each of the four pairs of outcomes is added,
-    so that groups without any difference do not seem to be known exactly.
+    A difference is the success of one group in that episode, averaged over its seeds, minus that of the other. The
+    interval is the normal interval of Agresti and Min: it adds half an episode of each of the four pairs of outcomes,
+    so that groups without any difference still have an interval with a width.
     """
     values = np.asarray(differences, float)
     count, total = len(values) + 2, values.sum()
@@ -169,7 +169,7 @@ def t_interval(center: float, parts: Sequence[tuple[float, int]], confidence: fl
     Args:
         center: The value of the sum.
         parts: The squared standard error of each mean, and its degrees of freedom.
-        confidence: How often the interval holds the true value.
+        confidence: The probability that the interval contains the true value.
     """
     variance = sum(part for part, _ in parts)
     if not variance:
@@ -180,10 +180,10 @@ def t_interval(center: float, parts: Sequence[tuple[float, int]], confidence: fl
 
 
 def p_value(interval_at: Callable[[float], Interval]) -> float:
-    """Return the two-sided p value that belongs to an interval: the largest p at which it holds 0, at least 1e-12.
+    """Return the two-sided p value of an interval: the largest p at which it contains 0, at least 1e-12.
 
     Args:
-        interval_at: The interval for a confidence; it grows with the confidence.
+        interval_at: A function from a confidence to the interval, which grows with the confidence.
     """
 
     def holds_zero(p: float) -> bool:
@@ -200,10 +200,10 @@ def p_value(interval_at: Callable[[float], Interval]) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p values corrected by Holm for as many comparisons as are given.
+    """Return p values after Holm's correction for their number.
 
-    The smallest one is multiplied by their number, the next by one less, and so on; none falls below the one before.
-    With all verdicts at 5%, the chance of any false one is at most 5%.
+    The smallest p value is multiplied by their number, the next by one less, and so on; a p value is never below the
+    one before. With all verdicts at 5%, the probability of any false verdict is at most 5%.
     """
     corrected, before = [0.0] * len(p_values), 0.0
     for rank, place in enumerate(sorted(range(len(p_values)), key=lambda place: p_values[place])):
@@ -213,19 +213,19 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def pooled_deviation(scores: ArrayLike, other_scores: ArrayLike) -> float:
-    """Return the standard deviation over seeds within two groups, each of which needs two."""
+    """Return the pooled standard deviation over seeds of two groups; each group needs two seeds."""
     sides = [np.asarray(each, float) for each in (scores, other_scores)]
     squares = sum(float(each.var(ddof=1)) * (len(each) - 1) for each in sides)
     return math.sqrt(squares / sum(len(each) - 1 for each in sides))
 
 
 def detectable_difference(deviation: float, seeds: int, other_seeds: int) -> float:
-    """Return the smallest true difference that a t test of these seeds finds four times in five.
+    """Return the smallest true difference that a t test of these seeds detects with 80% power.
 
     Args:
         deviation: The standard deviation over seeds within the groups.
-        seeds: How many the one group has.
-        other_seeds: How many the other one has.
+        seeds: The number of seeds of one group.
+        other_seeds: The number of seeds of the other group.
     """
     freedom = seeds + other_seeds - 2
     distance = special.nctdtrinc(freedom, 1 - POWER, stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
@@ -233,12 +233,12 @@ def detectable_difference(deviation: float, seeds: int, other_seeds: int) -> flo
 
 
 def seeds_needed(deviation: float, difference: float, least: int = 2) -> int:
-    """Return how many seeds each of two groups needs for a t test to find a true difference four times in five.
+    """Return the seeds that each of two groups needs for a t test to detect a true difference with 80% power.
 
     Args:
         deviation: The standard deviation over seeds within the groups.
         difference: The true difference.
-        least: The least number that is returned.
+        least: The smallest number to return.
     """
     reach = normal_quantile(CONFIDENCE) + float(stats.norm.ppf(POWER))  # 2.80
     count = max(2, least, math.floor(2 * (reach * deviation / difference) ** 2))
@@ -248,10 +248,10 @@ def seeds_needed(deviation: float, difference: float, least: int = 2) -> int:
 
 
 def t_power(distance: float, freedom: int) -> float:
-    """Return how often a two-sided t test finds a difference that is so many standard errors from 0."""
+    """Return the power of a two-sided t test for a difference of `distance` standard errors."""
     return float(stats.nct.sf(stats.t.ppf((1 + CONFIDENCE) / 2, freedom), freedom, distance))
 
 
 def normal_quantile(confidence: float) -> float:
-    """Return how many standard deviations a normal interval reaches to each side: 1.96 for 95%."""
+    """Return the half-width of a normal interval in standard deviations: 1.96 for 95%."""
     return float(stats.norm.ppf((1 + confidence) / 2))

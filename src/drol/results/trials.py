@@ -1,7 +1,7 @@
 """Find a good policy with few real trials, by sequential halving.
 
-In each round every policy that is left gets the same number of trials, then the better half stays. Each round has about
-the same number of trials in total, so that the policies that stay get more and more of them. Reference: "Almost Optimal
+In each round every remaining policy gets the same number of trials, then the better half remains. Each round has about
+the same total number of trials, so the remaining policies get more trials in each round. Reference: "Almost Optimal
 Exploration in Multi-Armed Bandits".
 """
 
@@ -17,7 +17,7 @@ from drol.bounds import check_at_least
 from drol.errors import InputError, unknown_name
 from drol.results.statistical_tests import Interval, newcombe_interval, wilson_interval
 
-PER_CANDIDATE = 3  # trials for each policy on average, at least; further policies are left out
+PER_CANDIDATE = 3  # least average trials per policy; further policies are not tried
 COLUMNS = ("policy", "successes", "trials")
 RESULT = re.compile(r"(.+)=(\d+)/(\d+)")
 
@@ -25,8 +25,8 @@ RESULT = re.compile(r"(.+)=(\d+)/(\d+)")
 class Round(NamedTuple):
     """One round of a plan."""
 
-    candidates: int  # policies that are tried
-    trials: int  # of each of them
+    candidates: int  # policies to try
+    trials: int  # trials of each policy
 
 
 class Tally(NamedTuple):
@@ -50,15 +50,15 @@ NONE_YET = Tally(0, 0)
 
 @dataclass(frozen=True)
 class Trials:
-    """A plan of trials, and how far it is.
+    """A plan of trials and its progress.
 
     Attributes:
-        rounds: The rounds, the first one first.
-        left_out: Policies for which the trials are too few.
+        rounds: The rounds in order.
+        left_out: Policies that are not tried, because the trials are too few.
         tallies: The trials of every policy of the plan so far.
         round: The number of the current round, from 0; the number of rounds when all are done.
-        left: The policies that are still in, the best so far first.
-        due: How many trials each policy of the current round still needs; empty when all rounds are done.
+        left: The remaining policies, the best so far first.
+        due: The missing trials of each policy in the current round; empty when all rounds are done.
     """
 
     rounds: tuple[Round, ...]
@@ -74,12 +74,12 @@ class Trials:
 
     @property
     def best(self) -> str:
-        """The policy to take by the trials so far."""
+        """The best policy by the trials so far."""
         return self.left[0]
 
     @property
     def verdict(self) -> str:
-        """In words: what to take, and whether its trials tell it from the others."""
+        """Describe the best policy, and whether it differs significantly from the others."""
         best = self.tallies[self.best]
         low, high = best.interval
         words = (
@@ -89,17 +89,17 @@ class Trials:
         others = [name for name in self.tallies if name != self.best and self.tallies[name].trials]
         unclear = [name for name in others if newcombe_interval(*best, *self.tallies[name]).low <= 0]
         if others and not unclear:
-            return f"{words}; its trials tell it from each of the others"
+            return f"{words}; it is significantly better than each of the others"
         count = f"{len(unclear)} of the {len(others)} others" if len(others) > 1 else "the other one"
-        return f"{words}; these few trials cannot tell it from {count}" if others else words
+        return f"{words}; with so few trials it does not differ significantly from {count}" if others else words
 
 
 def make_plan(candidates: int, trials: int) -> tuple[Round, ...]:
     """Return the rounds of sequential halving: 8 policies and 24 trials make 8 x 1, 4 x 2 and 2 x 4.
 
     Args:
-        candidates: How many policies there are.
-        trials: How many trials there are in all; trials that do not divide evenly go to the last round.
+        candidates: The number of policies.
+        trials: The total number of trials; a remainder goes to the last round.
     """
     check_at_least("candidates", candidates, 1)
     check_at_least("trials", trials, candidates)
@@ -118,16 +118,16 @@ def make_plan(candidates: int, trials: int) -> tuple[Round, ...]:
 
 
 def plan_trials(candidates: Sequence[str], trials: int, results: Iterable[tuple[str, Tally]] = ()) -> Trials:
-    """Return a plan of trials with the results so far: which policies to try next, or which one to take.
+    """Return a plan of trials with the results so far: the policies to try next, or the best policy.
 
     Args:
-        candidates: Names of the policies, those to try first in front. The order decides only which policies are left
-            out where trials are too few, and ties.
-        trials: How many trials there are in all.
-        results: Results so far, in any order; several of one policy add up.
+        candidates: Names of the policies in the order to try them. The order only decides ties, and which policies are
+            not tried if trials are too few.
+        trials: The total number of trials.
+        results: Results so far, in any order; results of the same policy are added.
     """
     if len(set(candidates)) < len(candidates) or not candidates:
-        raise InputError(f"the policies are {', '.join(candidates) or 'none'}; give each of them once")
+        raise InputError(f"the policies are {', '.join(candidates) or 'none'}; give each policy once")
     check_at_least("trials", trials, PER_CANDIDATE)
     count = min(len(candidates), trials // PER_CANDIDATE)
     names = list(candidates[:count])
@@ -145,30 +145,32 @@ def plan_trials(candidates: Sequence[str], trials: int, results: Iterable[tuple[
 
 
 def kept(names: Sequence[str], tallies: Mapping[str, Tally], count: int, needed: int) -> list[str]:
-    """Return the policies that stay for a round; one that already has trials of that round was kept before."""
+    """Return the policies that remain for a round; a policy with trials in that round already remained earlier."""
     return sorted(ranking(names, tallies), key=lambda name: tallies[name].trials <= needed)[:count]
 
 
 def ranking(names: Sequence[str], tallies: Mapping[str, Tally]) -> list[str]:
-    """Return policies by their share of successes, the best first; ties stay in their order."""
+    """Sort policies by success rate, best first; ties keep their order."""
     return sorted(names, key=lambda name: -tallies[name].rate)
 
 
 def add_up(names: Sequence[str], results: Iterable[tuple[str, Tally]]) -> dict[str, Tally]:
-    """Return the sum of the results of each policy; raise an error for an unknown policy."""
+    """Return the sum of the results of each policy; raise `InputError` for an unknown policy."""
     tallies = dict.fromkeys(names, NONE_YET)
     for name, tally in results:
         if name not in tallies:
             raise unknown_name("policy of the trials", name, names)
         if not 0 <= tally.successes <= tally.trials:
-            raise InputError(f"{name}: {tally.successes} of {tally.trials} trials; successes must be 0 to the trials")
+            raise InputError(
+                f"{name}: {tally.successes} of {tally.trials} trials; successes must be from 0 to the number of trials"
+            )
         before = tallies[name]
         tallies[name] = Tally(before.successes + tally.successes, before.trials + tally.trials)
     return tallies
 
 
 def read_result(text: str) -> tuple[str, Tally]:
-    """Return the result that a text such as `runs/a=1/3` holds: one success in three trials."""
+    """Parse a result such as `runs/a=1/3`: one success in three trials."""
     found = RESULT.fullmatch(text)
     if not found:
         raise InputError(f"the result is {text!r}; expected POLICY=SUCCESSES/TRIALS, such as runs/a=1/3")
@@ -198,7 +200,7 @@ def read_line(path: Path, line: int, row: Mapping[str, str | None]) -> tuple[str
 
 
 def append_result(path: Path, name: str, tally: Tally) -> None:
-    """Add a result to a CSV file; the file is made if it is not there."""
+    """Append a result to a CSV file; create the file if it does not exist."""
     new = not path.exists()
     with path.open("a", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -192,7 +192,7 @@ def summary_of(status: SweepStatus) -> str:
 def text_status(status: SweepStatus) -> str:
     """Return the status as text for the terminal."""
     sweep, parts = status.sweep, []
-    state = "" if status.running else ", nobody works on it" if status.those("waiting") else ""
+    state = "" if status.running else ", no process executes it" if status.those("waiting") else ""
     parts.append(f"{sweep.name}: {summary_of(status)}{state}")
     running = [
         f"  {each.run.name}: {status.steps[each.run.name]:,} of {each.run.steps:,}"

@@ -68,6 +68,4 @@ def mirrored(directory: RunDirectory, tracker: str | None, hurried: Callable[[],
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
-            logger.warning(
-                f"{tracker} took more than {seconds:.0f} s to end; the next start of the run goes on with it"
-            )
+            logger.warning(f"{tracker} took more than {seconds:.0f} s to end; the next start of the run resumes it")

@@ -46,7 +46,7 @@ def test_both_files_are_put_where_train_looks_for_them(published, name, tmp_path
     assert [line.split()[0] for line in printed] == [f"{folder}/{DATASET}.npz", f"{folder}/{DATASET}-val.npz"]
     assert all(line.endswith("fetched)") for line in printed)
     assert main(["data", "download", name, "--mirror", published]) == 0
-    assert capsys.readouterr().out.count("was here and is whole") == 2
+    assert capsys.readouterr().out.count("already here, complete") == 2
     assert main(["data", "list", DATASET]) == 0
     assert "1 here" in capsys.readouterr().out
 
@@ -75,7 +75,7 @@ def test_without_a_network_one_line_says_where_the_file_belongs(published, tmp_p
     [
         (["antmaze-lagre-navigate-v0"], "did you mean antmaze-large-navigate-v0?"),
         (["../../etc/passwd"], "unknown dataset '../../etc/passwd'"),
-        (["cube-octuple-play-v0"], "nothing is published for cube-octuple-play-v0"),
+        (["cube-octuple-play-v0"], "no files are published for cube-octuple-play-v0"),
         ([DATASET, "--timeout", "0"], "a timeout of 0 s is not allowed; it must be above 0, to 3600"),
         ([DATASET, "--timeout", "inf"], "a timeout of inf s is not allowed"),
         ([DATASET, "--mirror", "file:///etc"], "it must begin with http:// or https://"),

@@ -23,7 +23,7 @@ def test_the_embedded_maze_is_described_and_drawn(here, capsys):
     assert printed["reward"].startswith("-1 to 0,")
     assert printed["page"] == f"{DEFAULT_TASK}.html"
     assert [path.name for path in here.iterdir()] == [f"{DEFAULT_TASK}.html"]
-    assert "Strangest episodes" in (here / f"{DEFAULT_TASK}.html").read_text()
+    assert "Unusual episodes" in (here / f"{DEFAULT_TASK}.html").read_text()
 
 
 def test_a_name_with_slashes_stays_in_the_folder(here, monkeypatch):

@@ -42,18 +42,18 @@ def test_a_broken_row_is_left_out_and_the_exit_code_says_so(tmp_path, capsys):
     for command in ("export", "merge"):
         assert main(["results", command, str(path), "--out", str(out)]) == 1
         assert (
-            f"drol: warning: left out: {path}: line 3: outcomes: expected 9 of 0 and 1, got 4 characters"
+            f"drol: warning: skipped: {path}: line 3: outcomes: expected 9 characters 0 or 1, got 4 characters"
             in capsys.readouterr().err
         )
         assert len(read_results(out)) == 1
     assert main(["results", "check", str(path)]) == 1
     assert main(["results", "check", str(out)]) == 0
-    assert capsys.readouterr().out.endswith("nothing is wrong\n")
+    assert capsys.readouterr().out.endswith("no faults found\n")
 
 
 def test_a_mistake_is_one_line(run, tmp_path, capsys):
     assert main(["results", "export", str(run), "--out", str(tmp_path / "all.txt")]) == 2
     assert main(["results", "exprot"]) == 2
     errors = capsys.readouterr().err.splitlines()
-    assert "its name must end in .csv or .parquet" in errors[0]
+    assert "name must end in .csv or .parquet" in errors[0]
     assert "unknown command of `drol results` 'exprot'; did you mean export?" in errors[1]

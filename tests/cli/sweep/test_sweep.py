@@ -12,10 +12,10 @@ from drol.sweeps.sweep_file import read_sweep
 
 @pytest.fixture
 def sweep(tmp_path, monkeypatch, capsys):
-    """The example, in a folder of its own; the executor fails where `broken` says so."""
+    """Write the example to a new folder; the executor fails for runs in `broken`."""
     monkeypatch.chdir(tmp_path)
     assert main(["sweep", "new"]) == 0
-    assert capsys.readouterr().out == "wrote sweep.toml; change it, then: drol sweep run sweep.toml\n"
+    assert capsys.readouterr().out == "wrote sweep.toml; edit it, then: drol sweep run sweep.toml\n"
     sweep = read_sweep("sweep.toml")
     writer = Writer(sweep)
     monkeypatch.setattr(flags, "make_executor", lambda *_, **__: writer)
@@ -79,7 +79,7 @@ def test_modules_that_were_imported_are_imported_by_the_runs(sweep, tmp_path, mo
         (["run", "sweep.toml", "--retires", "3"], "did you mean --retries"),
         (["stop", "sweep.toml"], "the sweep example is not running"),
         (["status", "sweep.toml", "--page", "page.pdf"], "its name must end in .html"),
-        (["results", "sweep.toml", "--out", "results.txt"], "its name must end in .csv or .parquet"),
+        (["results", "sweep.toml", "--out", "results.txt"], "name must end in .csv or .parquet"),
     ],
 )
 def test_a_mistake_is_one_line(arguments, message, sweep, capsys):

@@ -1,4 +1,4 @@
-"""What is counted is what a slow count over whole arrays gives, however the rows are cut."""
+"""Statistics equal those of a slow computation over complete arrays, for any split of the rows."""
 
 import numpy as np
 import pytest

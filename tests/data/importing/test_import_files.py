@@ -1,4 +1,4 @@
-"""Every format gives the same dataset; what is wrong is named and leaves nothing behind."""
+"""Every format gives the same dataset; errors are reported and leave no files."""
 
 import shutil
 

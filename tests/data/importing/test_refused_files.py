@@ -1,4 +1,4 @@
-"""What is wrong with a file is named and leaves nothing behind."""
+"""Invalid files are reported and leave no dataset."""
 
 import io
 import json
@@ -144,7 +144,7 @@ def test_more_than_the_limit_or_the_disk_is_refused_before_reading(tmp_path, roo
 
 
 def damage(content: bytes, data) -> bytes:
-    """Content that is cut short, or of which up to four bytes are changed."""
+    """Return content that is truncated or has up to four changed bytes."""
     if data.draw(st.booleans()):
         return content[: data.draw(st.integers(0, len(content) - 1))]
     changed = bytearray(content)

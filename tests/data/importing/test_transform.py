@@ -20,7 +20,7 @@ HEAD = "run,time,angle,speed,gripper,goal,torque\n"
 
 @pytest.fixture
 def examples(tmp_path, monkeypatch):
-    """The module of docs/data.md, in the present folder; its name is that of the first line."""
+    """Write the module of docs/data.md to the current folder; its first line has its name."""
     page = (ROOT / "docs" / "data.md").read_text()
     source = page.partition("```python\n# my_data.py\n")[2].partition("```")[0]
     (tmp_path / "my_data.py").write_text(source)
@@ -189,7 +189,7 @@ def test_what_is_wrong_with_a_transform_is_one_line(tmp_path, transform, words):
     [
         ("my_data", "--transform is 'my_data'; it must be module:function"),
         ("my_data:absent", "--transform my_data:absent: the module my_data has no function 'absent'"),
-        ("no_such_module:f", "--transform no_such_module:f: there is no module 'no_such_module' here or installed"),
+        ("no_such_module:f", "--transform no_such_module:f: module 'no_such_module' is neither here nor installed"),
         ("broken_module:f", "--transform broken_module:f: to import broken_module raised ZeroDivisionError"),
     ],
 )

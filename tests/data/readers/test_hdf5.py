@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(folder):
-    """The bytes of a compressed file and of one that is not."""
+    """Return the bytes of a compressed and of an uncompressed file."""
     write_hdf5(folder / "compressed.hdf5", ARRAYS)
     with h5py.File(folder / "stored.hdf5", "w") as file:
         for name, array in ARRAYS.items():
@@ -215,7 +215,7 @@ def test_random_bytes_are_refused(path, content, start):
     kind=st.sampled_from(["compressed", "stored"]), share=st.floats(0, 1, exclude_max=True), mask=st.integers(1, 255)
 )
 def test_a_changed_byte_is_refused_in_one_line_or_numbers_are_read(path, whole, kind, share, mask):
-    """HDF5 has no checksum of its own, so a changed number of an array that is not compressed goes unnoticed."""
+    """HDF5 has no checksum by default, so a changed number of an array that is not compressed goes unnoticed."""
     content = bytearray(whole[kind])
     content[int(share * len(content))] ^= mask
     path.write_bytes(content)

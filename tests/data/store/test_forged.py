@@ -1,4 +1,4 @@
-"""A dataset that somebody made up, with every checksum right, is refused in one line wherever it is used."""
+"""A forged dataset with correct checksums is rejected in one line by every command."""
 
 import json
 import shutil

@@ -21,7 +21,7 @@ def signed(manifest):
 MANIFESTS = {
     "not JSON": (lambda manifest: "{", "not JSON"),
     "a list": (lambda manifest: "[]", "expected an object, got []"),
-    "an entry twice": (lambda manifest: '{"format": 1, "format": 1}', "the key 'format' is there twice"),
+    "an entry twice": (lambda manifest: '{"format": 1, "format": 1}', "repeated key 'format'"),
     "NaN": (lambda manifest: '{"format": NaN}', "NaN is not a number"),
     "deep": (lambda manifest: "[" * 100_000, "not JSON"),
     "another format": (
@@ -46,7 +46,7 @@ def test_a_manifest_that_is_read_is_what_was_written(stored, tmp_path):
     assert "is not a dataset; it has no dataset.json" in refusal(read_manifest, tmp_path / "absent")
 
 
-# An entry by its path, and values that it must not have whatever the checksum says.
+# An entry by its path, and values that are invalid even with a correct checksum.
 FORGED = {
     ("name",): (1, "", "../mine", "a\x1b[2J"),
     ("action_low",): (5, [], {}, "ab", [True, 0], ["a", "b"], [-1.0], [2.0, 2.0], [-(10**400), 0]),

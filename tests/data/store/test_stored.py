@@ -1,4 +1,4 @@
-"""What was changed on disk is refused."""
+"""Changed files of a dataset are rejected."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Datasets on disk are whole or not there, and hold what a dataset in memory holds."""
+"""Datasets on disk are complete or absent, and equal the dataset in memory."""
 
 import os
 

@@ -191,7 +191,7 @@ def test_a_sweep_file_is_watched_by_its_root(tmp_path, serve, monkeypatch):
 
 def test_what_cannot_be_served_is_one_line(tmp_path, capsys):
     assert main(["watch", str(tmp_path / "no")]) == 2
-    assert "no is no folder; give one with runs, or where runs will be" in capsys.readouterr().err
+    assert "no is not a folder; give a folder for runs" in capsys.readouterr().err
     with WatchServer(Watcher(tmp_path), port=0) as busy:
         assert main(["watch", str(tmp_path), "--port", str(busy.port)]) == 2
         assert "choose another --port" in capsys.readouterr().err

@@ -273,6 +273,6 @@ def test_a_sweep_is_told_with_its_runs(tmp_path):
 
 
 def test_what_is_no_folder_is_refused(tmp_path):
-    with pytest.raises(InputError, match="no folder; give one with runs, or where runs will be"):
+    with pytest.raises(InputError, match="not a folder; give a folder for runs"):
         Watcher(tmp_path / "no")
     assert Watcher(tmp_path).list_runs(0)["count"] == 0

@@ -34,7 +34,7 @@ def test_the_update_of_other_code_comes_from_this_folder(their_code):
 WRONG = {
     "their_code": "--against is 'their_code'; it must be module:function",
     "their_code:": "--against is 'their_code:'; it must be module:function",
-    "no_such_code:make": "--against no_such_code:make: there is no module 'no_such_code' here or installed",
+    "no_such_code:make": "--against no_such_code:make: module 'no_such_code' is neither here nor installed",
     "their_code:absent": "module 'their_code' has no attribute 'absent'",
     "their_code:number": "--against their_code:number returned int; it must be a callable that updates once",
     "their_code:broken": "--against their_code:broken raised ValueError: no GPU",

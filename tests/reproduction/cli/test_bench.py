@@ -1,4 +1,4 @@
-"""`drol bench`: how it reads its options, what it prints and writes. What it measures is tested beside it."""
+"""`drol bench`: options, printed and written results. Other files test the measurements."""
 
 import json
 import re
@@ -53,10 +53,13 @@ def test_the_table_has_a_row_for_each_method_and_the_ratios_below():
     assert lines[2].split()[:4] == ["updates", "time", "8", "seeds"]
     assert "4 cores" in lines[3]
     rest = "\n".join(lines[6:])
-    assert "evaluation in a-maze; two cores over one: drol 1.85, bc 1.85" in rest
-    assert "the bare network in NumPy takes 0.15 ms (p50); an action takes, in these: drol 1.27, bc 1.27" in rest
-    assert "an update, and its time over that of drol: drol K=1 95.2 ms (1.25), drol K=64 95.2 ms (1.25)" in rest
-    assert "drol 95.24 ms an update, theirs 200.00 ms; ours over theirs: 0.50" in rest
+    assert "evaluation in a-maze; speed on two cores over one: drol 1.85, bc 1.85" in rest
+    assert (
+        "the bare network in NumPy takes 0.15 ms (p50); an action takes this many times as long: drol 1.27, bc 1.27"
+        in rest
+    )
+    assert "time of an update (and divided by that of drol): drol K=1 95.2 ms (1.25), drol K=64 95.2 ms (1.25)" in rest
+    assert "drol 95.24 ms per update, theirs 200.00 ms; ours over theirs: 0.50" in rest
 
 
 def test_columns_that_were_not_measured_are_left_out():
@@ -97,7 +100,7 @@ def test_quick_measures_less_unless_more_is_asked_for():
 def test_without_a_simulator_the_rest_is_measured(capsys, monkeypatch):
     monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None)
     assert options("--methods", "bc")["parts"] == ["start", "speed"]
-    assert "no evaluations: they need pip install 'drol[ogbench]'" in capsys.readouterr().err
+    assert "skipping evaluations: they need pip install 'drol[ogbench]'" in capsys.readouterr().err
     assert main(["bench", "--task", "cube-single-play-singletask-task1-v0"]) == 2
     assert "evaluations need a simulator" in capsys.readouterr().err
 
@@ -107,7 +110,7 @@ MISTAKES = {
     "a task": (["--task", "cube-singel"], "unknown task 'cube-singel'"),
     "no rounds": (["--rounds", "0"], "rounds is 0; it must be at least 1"),
     "a part": (["--parts", "sped"], "--parts: invalid choice: 'sped'"),
-    "no folder": (["--json", "no/such/a.json"], "cannot write no/such/a.json: there is no folder"),
+    "no folder": (["--json", "no/such/a.json"], "cannot write no/such/a.json: the folder"),
     "no function": (["--against", "json"], "--against is 'json'; it must be module:function"),
 }
 

@@ -79,7 +79,7 @@ def test_ctrl_c_in_a_terminal_is_not_a_traceback(tmp_path):
     command = [sys.executable, "-c", code, "data", "collect", NAME, "--processes", "2", "--out", str(out)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         deadline = time.monotonic() + 120
-        # Both processes are at work: while they import their packages, those have processes of their own.
+        # Return whether both processes work; during their imports they have further child processes.
         while len(list(tmp_path.glob("mine.parts/00000[01].npz"))) < 2:
             assert process.poll() is None
             assert time.monotonic() < deadline
@@ -88,7 +88,7 @@ def test_ctrl_c_in_a_terminal_is_not_a_traceback(tmp_path):
         printed = process.communicate()[1]
     assert process.returncode == 130
     assert "Traceback" not in printed
-    assert "the same command goes on" in printed
+    assert "the same command resumes" in printed
 
 
 def test_the_help_lists_every_name(capsys):

@@ -89,7 +89,7 @@ OTHER_FILES = {
     "a document that is no text": (["summary", "--document", "bytes"], "the document bytes is not text in UTF-8"),
     "a table into no folder": (
         ["table", "1", "--out", "no/table.tex"],
-        "cannot write no/table.tex: there is no fold",
+        "cannot write no/table.tex: the fold",
     ),
 }
 
@@ -153,9 +153,9 @@ def test_the_mechanism_of_runs_is_written_and_drawn(tmp_path, monkeypatch, capsy
         (["plan", "table1", "--tasks", "walker*"], "no task of table1 at scale paper matches 'walker*'"),
         (["figure", "ownership"], "needs --mechanism FILE"),
         (["mechanism", ".", "--out", "rows.csv", "--lags", "0"], "--lags is 0; every lag must be at least 1"),
-        (["mechanism", ".", "--out", "rows.csv"], ".: there is no run in it"),
+        (["mechanism", ".", "--out", "rows.csv"], ".: contains no runs"),
         (["mechanism", ".", "--out", "no/rows.csv"], "--out is no/rows.csv; it must be a file in a folder that exists"),
-        (["figure", "4", "--results", "nowhere"], "nowhere is no folder"),
+        (["figure", "4", "--results", "nowhere"], "nowhere is not a folder"),
         (["status", "--document", "no.md"], "--document is no.md; it must be a Markdown file that exists"),
     ],
 )

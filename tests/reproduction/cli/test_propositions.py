@@ -10,7 +10,7 @@ from drol_reproduction.propositions.proposition_tables import COMMAND, propositi
 
 @pytest.fixture
 def few_numbers(monkeypatch):
-    """Let the command make two updates of one actor and one figure; its other numbers are those that are stored."""
+    """Limit the command to two updates of one actor and one figure; take its other numbers from the stored file."""
     stored = json.loads((Path(__file__).parents[3] / "results" / "propositions.json").read_text())
     monkeypatch.setattr(numbers, "cheap_numbers", lambda: stored)
     monkeypatch.setattr(numbers, "ACTORS", {"tiny": (1.0, 0.0, 2)})

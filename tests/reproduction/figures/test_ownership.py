@@ -34,5 +34,5 @@ def test_each_task_and_size_of_networks_has_its_own_panels():
 
 
 def test_no_rows_are_rejected():
-    with pytest.raises(InputError, match="there are no rows to draw"):
+    with pytest.raises(InputError, match="no rows to draw"):
         ownership_figure([])

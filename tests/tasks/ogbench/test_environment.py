@@ -20,7 +20,7 @@ def test_the_environment_of_a_task_is_made_without_its_data(tmp_path, monkeypatc
 
 @pytest.fixture
 def no_screen(monkeypatch):
-    """As on a Linux server; what the function reloads is noted, not done."""
+    """Simulate a Linux server; record reloads of the function instead of doing them."""
     reloaded = []
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(importlib, "reload", reloaded.append)

@@ -20,7 +20,7 @@ def task():
 
 @pytest.fixture(scope="module")
 def official():
-    """What the ogbench package makes of the embedded file: the training and the validation part, with positions."""
+    """Return the embedded file as loaded by the ogbench package: training and validation part, with positions."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(tempfile, "tempdir", folder)  # it leaves a model file behind
         environment, train, validation = ogbench.make_env_and_datasets(

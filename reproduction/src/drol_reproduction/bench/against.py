@@ -1,4 +1,4 @@
-"""Other code to compare with: a function that makes one update of it, named as `module:function`."""
+"""Load other code to compare with: a function `module:function` that returns its update."""
 
 import importlib
 import sys
@@ -17,11 +17,11 @@ class Against(NamedTuple):
 
     place: str  # module:function
     name: str
-    update: Callable[[], Any]  # makes one update and waits for it
+    update: Callable[[], Any]  # runs one update and waits for its end
 
 
 def load_against(place: str) -> Against:
-    """Call the function at `module:function`, which takes nothing and returns the update, or (update, name)."""
+    """Call the function `module:function` without arguments; it returns the update, or (update, name)."""
     module_name, separator, function_name = place.partition(":")
     if not (module_name and separator and function_name):
         raise InputError(f"--against is {place!r}; it must be module:function, as in their_code:make_update")
@@ -31,7 +31,7 @@ def load_against(place: str) -> Against:
     try:
         made = getattr(importlib.import_module(module_name), function_name)()
     except ModuleNotFoundError as error:
-        raise InputError(f"--against {place}: there is no module {error.name!r} here or installed") from error
+        raise InputError(f"--against {place}: module {error.name!r} is neither here nor installed") from error
     except Exception as error:
         raise InputError(f"--against {place} raised {in_one_line(error)}") from error
     update, name = made if isinstance(made, tuple) and len(made) == 2 else (made, place)
@@ -41,7 +41,7 @@ def load_against(place: str) -> Against:
 
 
 def against_timer(against: Against) -> Timer:
-    """Return a timer of one of their updates; what it returns is waited for, where jax can wait for it."""
+    """Return a timer of one update of the other code; it waits for the result if that is a jax value."""
 
     def once() -> None:
         try:

@@ -1,6 +1,6 @@
-"""What `drol bench` measures in fresh processes: compiling, memory, evaluation on a few cores.
+"""Measurements of `drol bench` in new processes: compiling, memory, evaluation on a few cores.
 
-Nothing here imports jax before it is used: it starts as many threads as there are cores, so these are chosen first.
+This module imports jax late, after the choice of cores: jax starts as many threads as the process has cores.
 """
 
 import functools
@@ -12,22 +12,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-SIMULATORS = ("gymnasium", "mujoco")  # that the processes of environments share; one that is missing is passed over
-STEPS = 200  # after which an episode is cut, so that a slow method on a long task does not take an hour
+SIMULATORS = ("gymnasium", "mujoco")  # packages that the environment processes share; missing ones are skipped
+STEPS = 200  # most steps of an episode, so that a slow method on a long task does not take an hour
 EVALUATIONS: dict[str, "Evaluation"] = {}  # of this process, by task
 
 
 def prepare(cores: Sequence[int] | None) -> None:
-    """Set up a new process: on some of the cores, deaf to Ctrl-C, and without prints among the results."""
+    """Set up a new process: select its cores, ignore Ctrl-C, and keep prints out of the results."""
     if cores is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cores)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the one that asks decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the parent handles it
     os.dup2(2, 1)
-    os.environ["PYTHONWARNINGS"] = "ignore"  # gymnasium's, one for each process of an environment
+    os.environ["PYTHONWARNINGS"] = "ignore"  # gymnasium warns once per environment process
 
 
 def train(algorithm: Any, rows: int, cache: Path) -> dict[str, Any]:
-    """Compile a method and train it for a few updates on so many rows; return what that took."""
+    """Compile a method and train it for a few updates on `rows` rows; return times and memory."""
     import jax
 
     from drol.data.random_dataset import random_dataset
@@ -54,26 +54,26 @@ def train(algorithm: Any, rows: int, cache: Path) -> dict[str, Any]:
 
 
 def peak_memory() -> int:
-    """Return the most memory that this process had, in bytes.
+    """Return the peak memory of this process in bytes.
 
-    Linux counts the memory of the parent in the `ru_maxrss` of a new process; the figure in /proc is the process's own.
+    On Linux, `ru_maxrss` of a new process includes the parent's memory; the value in /proc does not.
     """
     status = Path("/proc/self/status")
     if status.exists():
         lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
         return 1024 * int(lines["VmHWM"].split()[0])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # macOS counts in bytes
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS
 
 
 def evaluate(task: str, name: str, algorithm: Any, episodes: int) -> dict[str, float]:
-    """Play episodes of a task with a new policy of a method; return the steps, and the seconds that they took."""
+    """Play episodes of a task with a new policy of a method; return the number of steps and their seconds."""
     if task not in EVALUATIONS:
         EVALUATIONS[task] = Evaluation(task)
     return EVALUATIONS[task].run(name, algorithm, episodes)
 
 
 class Evaluation:
-    """Environments of a task on the cores of this process, and a policy of each method to play in them."""
+    """Environments of a task on the cores of this process, and a policy of each method."""
 
     def __init__(self, task: str):
         from drol.errors import InputError
@@ -86,15 +86,15 @@ class Evaluation:
             raise InputError(f"the task {task} has no environment to step")
         environment = make_environment()
         environment.action_space.seed(0)
-        observation, _ = environment.reset(seed=0)  # not observation_space, which knows nothing of stacked frames
+        observation, _ = environment.reset(seed=0)  # observation_space does not include stacked frames
         self.spec = Spec(observation.shape, environment.action_space.sample().size)
         make, share = functools.partial(cut_short, make_environment, STEPS), find_source(task).shares_process(task)
         self.evaluator = Evaluator(make, modules=SIMULATORS, share=share)
         self.policies: dict[str, Any] = {}
-        self.played: set[int] = set()  # numbers of episodes; another number may need more processes
+        self.played: set[int] = set()  # numbers of episodes played so far; a new number may start processes
 
     def run(self, name: str, algorithm: Any, episodes: int) -> dict[str, float]:
-        """Play episodes; what is asked for the first time is played twice, so that nothing is started while timed."""
+        """Play episodes; the first time, play them twice, so that the timed run starts no processes."""
         from drol_reproduction.bench.timers import make_policy
 
         if name not in self.policies or episodes not in self.played:
@@ -115,7 +115,7 @@ def cut_short(make_environment: Callable[[], Any], steps: int) -> "CutShort":
 
 
 class CutShort:
-    """An environment whose episodes end after some steps at the latest."""
+    """An environment with a limit on the steps of an episode."""
 
     def __init__(self, environment: Any, steps: int):
         self.environment, self.steps, self.step_number = environment, steps, 0

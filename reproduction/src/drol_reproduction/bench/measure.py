@@ -1,4 +1,4 @@
-"""Measure how fast every method is on this machine, and what it needs."""
+"""Measure the speed and the memory of every method on this machine."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from drol_reproduction.bench.methods import CANDIDATES, Speed, candidate_ladder,
 from drol_reproduction.bench.processes import cores_to_measure, measure_evaluation, measure_start
 
 PARTS = ("start", "evaluation", "speed")
-EVALUATION_ROUNDS = 3  # at most; each takes seconds
+EVALUATION_ROUNDS = 3  # at most, because each takes seconds
 
 
 def bench(
@@ -29,23 +29,23 @@ def bench(
     against: str | None = None,
     report: Report | None = None,
 ) -> dict[str, Any]:
-    """Measure how fast methods are on this machine, and what they need.
+    """Measure the speed and the memory of methods on this machine.
 
     Args:
         methods: Names of algorithms; all if None.
         parts: Any of "start" (memory, time to the first update), "evaluation" (steps in environments) and "speed"
             (updates and actions).
-        rounds: How often everything is timed; each round times everything once, so that ratios are fair.
-        seeds: Seeds that are trained at once, besides one alone.
+        rounds: The number of repetitions; each round times everything once, so that ratios are fair.
+        seeds: The number of seeds trained at once, in addition to a single seed.
         preset: Size of the networks: "paper" or "laptop".
-        candidates: Values of K that updates of DROL are timed with.
-        task: The task whose environment is stepped; its data is not needed.
-        episodes: Episodes of one evaluation; if None, as many of 50 as a method plays in a few seconds.
-        against: Other code, as "module:function"; `drol bench --help` says what the function returns.
+        candidates: Values of K for timing the updates of DROL.
+        task: The task of the evaluations; its data is not needed.
+        episodes: Episodes of one evaluation; if None, at most 50, fewer for a slow method.
+        against: Other code as "module:function"; `drol bench --help` explains the function.
         report: Called as `report(done, total, what)` before each measurement.
 
     Returns:
-        All numbers, as JSON can hold them: of the machine, and under "methods" a dictionary for each method.
+        All measurements as JSON values: of the machine, and under "methods" a dictionary for each method.
 
     Example:
         >>> from drol_reproduction.bench.measure import bench

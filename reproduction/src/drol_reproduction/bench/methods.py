@@ -1,4 +1,4 @@
-"""The part `speed` of a bench: updates, actions and latencies of every method, and what the rounds say about each."""
+"""The part `speed` of a bench: updates, actions and latencies of every method."""
 
 import functools
 import statistics
@@ -16,18 +16,18 @@ from drol_reproduction.bench.against import Against, against_timer
 from drol_reproduction.bench.operations import update_operations
 from drol_reproduction.bench.timers import Say, Timer, median_ratio
 
-CANDIDATES = (1, 4, 8, 16, 64)  # values of K that DROL is timed with
+CANDIDATES = (1, 4, 8, 16, 64)  # values of K for timing DROL
 BATCHES = (64, 1024)  # observations in one call of a policy
 NUMPY = "the network in NumPy"
 
 
 def make_algorithms(names: Sequence[str], preset: str) -> dict[str, Algorithm]:
-    """Return the methods with the paper's networks, or with the small ones of the laptop preset."""
+    """Return the methods with the paper's networks or the small networks of the laptop preset."""
     return {name: find_algorithm(name).from_dict(find_algorithm(name).presets.get(preset, {})) for name in names}
 
 
 def candidate_ladder(algorithms: Mapping[str, Algorithm], counts: Sequence[int]) -> dict[str, Algorithm]:
-    """Return DROL with those of these K that it does not have anyway, where it is measured at all."""
+    """Return DROL variants for the given K except the default K; empty if DROL is not measured."""
     if "drol" not in algorithms:
         return {}
     values = algorithms["drol"].to_dict()
@@ -36,7 +36,7 @@ def candidate_ladder(algorithms: Mapping[str, Algorithm], counts: Sequence[int])
 
 
 class Speed:
-    """Timers for all methods and, for the other values of K, of updates alone."""
+    """Timers of all methods, and timers of updates for the other values of K."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Speed:
         bare = timing.numpy_network(LatentActor(jax.random.key(0), spec, hidden_sizes).network)
         whole = np.zeros(spec.observation_size + spec.action_size, np.float32)  # an observation and a latent
         self.timers[NUMPY] = timing.latency_timer(lambda: bare(whole), self.calls[NUMPY])
-        # Made when they are first timed: to make a controller compiles it.
+        # Created at their first timing, because creating a controller compiles it.
         policy = functools.cache(lambda name: timing.make_policy(algorithms[name], spec))
         control = functools.cache(lambda name: policy(name).for_control(seed=0))
         for name in algorithms:
@@ -107,7 +107,7 @@ class Speed:
     def update_row(
         self, name: str, algorithm: Algorithm, seconds: Mapping[str, Sequence[float]], rates: Sequence[float]
     ) -> dict[str, Any]:
-        """Return what the rounds say about the updates of a method with one seed."""
+        """Summarise the rounds for the updates of a method with one seed."""
         each, operations = seconds[f"{name}: update"], update_operations(algorithm, self.dataset)
         return {
             "update_milliseconds": [1e3 * value for value in each],
@@ -120,7 +120,7 @@ class Speed:
     def method_row(
         self, name: str, seconds: Mapping[str, Sequence[float]], rates: Sequence[float], bare: float
     ) -> dict[str, Any]:
-        """Return what the rounds say about a method: its updates, alone and with several seeds, and its actions."""
+        """Summarise the rounds for a method: updates with one and several seeds, and actions."""
         row = self.update_row(name, self.algorithms[name], seconds, rates)
         several = seconds.get(f"{name}: update of {self.seeds} seeds", seconds[f"{name}: update"])
         single = seconds[f"{name}: one action"]
@@ -136,10 +136,10 @@ class Speed:
         }
 
     def latency(self, name: str, percentile: float) -> float:
-        """Return a percentile of the milliseconds of an action, without those of the round that compiled."""
+        """Return a percentile of the milliseconds of an action, without the first round, which compiles."""
         return 1e3 * float(np.percentile(self.calls[name][timing.CALLS :], percentile))
 
 
 def share_of_bound(seconds: Sequence[float], operations: int, rates: Sequence[float]) -> float:
-    """Return the time of the matrix products alone at the machine's rate, over the time that was taken."""
+    """Return the time of the matrix products at the machine's rate, divided by the measured time."""
     return statistics.median(operations / rate / value for rate, value in zip(rates, seconds, strict=True))

@@ -1,4 +1,4 @@
-"""Count the floating-point operations of an update: those of its matrix products, read off its trace."""
+"""Count the floating-point operations of an update's matrix products from its trace."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The parts `start` and `evaluation` of a bench, measured in fresh processes."""
+"""The parts `start` and `evaluation` of a bench, measured in new processes."""
 
 import contextlib
 import multiprocessing
@@ -21,25 +21,28 @@ from drol_reproduction.bench.against import in_one_line
 from drol_reproduction.bench.timers import Say
 
 ROWS = 1_000_001  # a million transitions
-FIRST_EPISODES = 8  # which tell how fast a method is
-EPISODES, EVALUATION_SECONDS = 50, 6.0  # of one evaluation, unless told otherwise: whichever is less
+FIRST_EPISODES = 8  # to estimate the speed of a method
+EPISODES, EVALUATION_SECONDS = 50, 6.0  # defaults of one evaluation; the lower limit holds
 
 
 class Child:
-    """A fresh process that measures: nothing of this process's memory or compiled programs is in it."""
+    """A new process for measurements, without this process's memory and compiled programs."""
 
     def __init__(self, cores: Sequence[int] | None = None):
         self.pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), fresh_process.prepare, (cores,))
         self.process: int = self.ask("the start of a process", os.getpid)
 
     def ask(self, what: str, function: Callable, *arguments: Any) -> Any:
-        """Return what a function returns in the process; `what` is measured, for the error that says it cannot be."""
+        """Return the result of a function in the process; `what` names the measurement in error messages."""
         try:
             with without_main_module():  # the first call starts the process
                 future = self.pool.submit(function, *arguments)
             return future.result()
         except BrokenProcessPool as error:
-            raise InputError(f"the process that measures {what} ended; was it out of memory?") from error
+            raise InputError(
+                f"the process that measures {what} ended, perhaps because memory ran out; close other programs or "
+                "measure fewer parts"
+            ) from error
         except Exception as error:
             raise InputError(f"cannot measure {what}: {in_one_line(error)}") from error
 
@@ -47,7 +50,7 @@ class Child:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:  # it may be busy for long
+        if kind is not None:  # the process may still be busy
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.process, signal.SIGKILL)
         self.pool.shutdown()
@@ -56,7 +59,7 @@ class Child:
 def measure_start(
     algorithms: Mapping[str, Algorithm], rows: int = ROWS, say: Say = lambda _: None
 ) -> dict[str, dict[str, Any]]:
-    """Measure memory and the time to the first update of each method, with an empty cache of programs and from it."""
+    """Measure memory and the time to the first update of each method, with an empty and a filled program cache."""
     answers = {}
     for name, algorithm in algorithms.items():
         both = []
@@ -77,7 +80,7 @@ def measure_start(
 
 
 def cores_to_measure() -> list[list[int]]:
-    """Return one core, two and all of those that this process may use; all alone where it cannot be bound to cores."""
+    """Return one, two and all of this process's cores; only all if the system cannot bind processes to cores."""
     if not hasattr(os, "sched_getaffinity"):
         return [list(range(available_cores()))]
     cores = sorted(os.sched_getaffinity(0))
@@ -92,10 +95,10 @@ def measure_evaluation(
     cores: Sequence[list[int]] | None = None,
     say: Say = lambda _: None,
 ) -> dict[str, dict[str, Any]]:
-    """Measure environment steps a second of every method, for each number of cores; starting is not counted.
+    """Measure environment steps per second of every method, for each number of cores, without the start.
 
-    The processes for all numbers of cores are there at once and take turns. Without a number of episodes, a slow method
-    plays fewer.
+    The processes for all numbers of cores exist at the same time and take turns. By default, a slow method plays fewer
+    episodes.
     """
     with contextlib.ExitStack() as stack:
         children = {str(len(some)): stack.enter_context(Child(some)) for some in cores or cores_to_measure()}
@@ -108,7 +111,7 @@ def measure_evaluation(
             return children[count].ask("an evaluation", fresh_process.evaluate, *request)
 
         turns = [(name, count) for name in algorithms for count in children]
-        for name, count in turns:  # how many episodes even the slowest number of cores can play in time
+        for name, count in turns:  # the episodes that the slowest number of cores can play in time
             first = min(FIRST_EPISODES, played[name])
             seconds = play("starting environments", name, count, first)["seconds"]
             if episodes is None:
@@ -128,7 +131,7 @@ def measure_evaluation(
 
 
 def gain_of_two_cores(rates: Mapping[str, Sequence[float]]) -> float | None:
-    """Return how many times as many steps two cores make as one, where both were measured."""
+    """Return the speed on two cores divided by that on one, if both were measured."""
     if not {"1", "2"} <= rates.keys():
         return None
     return statistics.median(two / one for one, two in zip(rates["1"], rates["2"], strict=True))

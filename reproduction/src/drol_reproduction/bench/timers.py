@@ -1,6 +1,6 @@
-"""Timers of updates, of matrix products and of actions, and how they take turns.
+"""Timers of updates, matrix products and actions.
 
-Everything is timed in turn, round after round in one process, so that ratios hold on a machine that does other work.
+All timers run in turn, round after round in one process, so that ratios are valid on a machine with other load.
 """
 
 import math
@@ -26,12 +26,12 @@ from drol.transition import Spec
 
 PRODUCT_ROWS, PRODUCT_WIDTH = 4096, 512
 PRODUCT_OPERATIONS = 2 * PRODUCT_ROWS * PRODUCT_WIDTH**2
-TIMED_SECONDS = 0.3  # how long one timed call should take, so that starting it does not count
-CALLS = 200  # single actions in a round, after some that are slow because other work came before
+TIMED_SECONDS = 0.3  # target duration of a timed call, so that its overhead is negligible
+CALLS = 200  # single actions in a round, after some slow warm-up calls
 WARM_UP_CALLS = 20
 
-Timer = Callable[[], float]  # works, and returns the seconds that one update, product or call took
-Say = Callable[[str], None]  # called before each measurement with what is measured
+Timer = Callable[[], float]  # runs the work, returns the seconds of one update, product or call
+Say = Callable[[str], None]  # called before each measurement with its name
 
 
 def make_policy(algorithm: Algorithm, spec: Spec) -> Policy:
@@ -41,7 +41,7 @@ def make_policy(algorithm: Algorithm, spec: Spec) -> Policy:
 
 
 def stopwatch(work: Callable[[], Any]) -> float:
-    """Return the seconds that a call takes."""
+    """Return the seconds of a call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
@@ -52,7 +52,7 @@ def repeats_within(seconds_of_one: float) -> int:
 
 
 def call_timer(call: Callable[[], Any]) -> Timer:
-    """Return a timer of one call; the first call compiles, the second says how many of them are timed together."""
+    """Return a timer of one call; the first call compiles, the second determines the number of repetitions."""
     planned: list[int] = []
 
     def run() -> float:
@@ -65,7 +65,7 @@ def call_timer(call: Callable[[], Any]) -> Timer:
 
 
 def latency_timer(call: Callable[[], Any], every_call: list[float]) -> Timer:
-    """Return a timer of the mean of many calls; the seconds of each of them are added to `every_call`."""
+    """Return a timer of the mean of many calls; it appends the seconds of each call to `every_call`."""
 
     def run() -> float:
         for _ in range(WARM_UP_CALLS):
@@ -100,7 +100,7 @@ def matmul_timer() -> Timer:
 def update_timer(algorithm: Algorithm, dataset: Dataset, seeds: int = 1, keep_states: bool = True) -> Timer:
     """Return a timer of one update of all seeds at once, trained as a run trains them.
 
-    States that are not kept are made anew before each call: those of many seeds of all methods fill a memory.
+    States that are not kept are recreated before each call, because the states of all methods would fill the memory.
     """
     keys = seed_keys(tuple(range(seeds)))
     placement = place(seeds, algorithm.batch_size, devices=1)
@@ -113,7 +113,7 @@ def update_timer(algorithm: Algorithm, dataset: Dataset, seeds: int = 1, keep_st
             states = init_seeds(algorithm, keys, dataset.spec)
             kept[:] = map(placement.put_seeds, (states, zero_totals(algorithm, states, dataset, keys)))
             jax.block_until_ready(kept)
-        if not planned:  # the first call compiles, the second says how long an update takes
+        if not planned:  # the first call compiles, the second measures an update
             train(1)
             planned.append(repeats_within(stopwatch(lambda: train(1))))
         seconds = stopwatch(lambda: train(planned[0])) / planned[0]
@@ -129,7 +129,7 @@ def update_timer(algorithm: Algorithm, dataset: Dataset, seeds: int = 1, keep_st
 
 
 def numpy_network(network: MLP) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a network and the clip of its action in plain NumPy: the least that one action takes."""
+    """Return a network and the clip of its action in NumPy: a lower bound for the time of an action."""
     *layers, last = [(np.asarray(layer.kernel), np.asarray(layer.bias)) for layer in network.layers]
     root = np.float32(math.sqrt(2 / math.pi))
 
@@ -143,9 +143,9 @@ def numpy_network(network: MLP) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def time_in_turn(timers: Mapping[str, Timer], rounds: int, say: Say = lambda _: None) -> dict[str, list[float]]:
-    """Return what each timer returned in every round; all of them run once in a round, so a round's ratios are fair.
+    """Return the results of each timer in every round. All timers run once per round, so that ratios are fair.
 
-    A first round is not counted: it compiles.
+    The first round is dropped, because it compiles.
     """
     seconds: dict[str, list[float]] = {name: [] for name in timers}
     for name, timer in timers.items():
@@ -159,5 +159,5 @@ def time_in_turn(timers: Mapping[str, Timer], rounds: int, say: Say = lambda _: 
 
 
 def median_ratio(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the median over rounds of how many times as long the first took."""
+    """Return the median over rounds of the ratio of the first to the second."""
     return statistics.median(one / two for one, two in zip(first, second, strict=True))

@@ -28,21 +28,21 @@ EPILOG = """examples:
   drol bench --parts evaluation --methods drol --task cube-single-play-singletask-task1-v0
   drol bench --methods drol --parts speed --against benchmarks.one_pass:make_update
 
---against takes the place of a function that takes nothing and returns a callable which makes one update and waits for
-it; the ratio is our time over theirs, taken in the same rounds. their_code.py in this folder could hold:
+--against names a function without arguments. It returns a callable that runs one update and waits for its end. The
+printed ratio is drol's time divided by that of the callable, measured in the same rounds. Example (their_code.py):
 
   def make_update():
       agent, batch = ...                  # built and compiled here
       def update():
           agent.update(batch).block_until_ready()
-      return update                       # or: return update, "a name to print"
+      return update                       # or: return update, "name to print"
 
-The bound is the time that the matrix products of an update take at the rate of [4096, 512] x [512, 512] here."""
+The bound is the time of an update's matrix products at the speed of [4096, 512] x [512, 512] on this machine."""
 
 
 def run(arguments: list[str]) -> int:
     options, parsed = read_arguments(arguments)
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # other processes of ours need the GPU as well
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the child processes need GPU memory too
     keep_compiled_programs()
     with Progress("bench", "measurements") as progress:
         results = bench(**options, report=progress.show)
@@ -55,13 +55,13 @@ def run(arguments: list[str]) -> int:
 
 
 def read_arguments(arguments: list[str]) -> tuple[dict[str, Any], Namespace]:
-    """Return the arguments of `bench`, and all that was given; files that cannot be written are refused now."""
-    parser = Parser("bench", "How fast every method is on this machine, and what it needs.", EPILOG)
+    """Return the arguments of `bench` and the parsed flags; reject output files that cannot be written."""
+    parser = Parser("bench", "Measure the speed and the memory of every method on this machine.", EPILOG)
     names = " ".join(known_algorithms())
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help=f"of {names} (default: all)")
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help=f"methods to measure: {names} (default: all)")
     parser.add_argument("--parts", nargs="+", choices=PARTS, help=PARTS_HELP)
-    parser.add_argument("--rounds", type=whole_number, metavar="N", help="how often all is timed (default: 5)")
-    parser.add_argument("--seeds", type=whole_number, metavar="N", help="seeds at once (default: 8)")
+    parser.add_argument("--rounds", type=whole_number, metavar="N", help="repetitions of each timing (default: 5)")
+    parser.add_argument("--seeds", type=whole_number, metavar="N", help="seeds trained at once (default: 8)")
     parser.add_argument(
         "--preset", choices=("paper", "laptop"), default="paper", help="size of the networks (default: paper)"
     )
@@ -69,16 +69,16 @@ def read_arguments(arguments: list[str]) -> tuple[dict[str, Any], Namespace]:
     parser.add_argument(
         "--task",
         metavar="NAME",
-        help=f"environment of the evaluations; its data is not needed (default: {DEFAULT_TASK})",
+        help=f"environment of the evaluations, used without its data (default: {DEFAULT_TASK})",
     )
     parser.add_argument(
         "--episodes",
         type=whole_number,
         metavar="N",
-        help="of one evaluation, cut at 200 steps (default: 50, or what a method can play in some seconds)",
+        help="episodes per evaluation, at most 200 steps each (default: 50, or fewer for a slow method)",
     )
-    parser.add_argument("--against", metavar="PATH", help="module:function that makes another code's update; see below")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to this file")
+    parser.add_argument("--against", metavar="PATH", help="module:function that returns other code's update; see below")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all measurements to this file")
     parsed = parser.parse(arguments)
     parsed.parts = parsed.parts or (QUICK_PARTS if parsed.quick else list(PARTS))
     for name in parsed.methods or ():
@@ -93,17 +93,17 @@ def read_arguments(arguments: list[str]) -> tuple[dict[str, Any], Namespace]:
 
 
 def measurable(parsed: Namespace) -> list[str]:
-    """Return the parts that can be measured here: without a simulator, those that need none."""
+    """Return the requested parts that can be measured here; evaluations need a simulator."""
     parts = list(parsed.parts)
     if "evaluation" not in parts or importlib.util.find_spec("gymnasium"):
         return parts
     if parsed.task or parts == ["evaluation"]:
         raise InputError("evaluations need a simulator; install one with: pip install 'drol[ogbench]'")
-    print("no evaluations: they need pip install 'drol[ogbench]'", file=sys.stderr)
+    print("skipping evaluations: they need pip install 'drol[ogbench]'", file=sys.stderr)
     return [part for part in parts if part != "evaluation"]
 
 
-# Two lines of heading, the entry of a method's row, how it is printed and by what it is multiplied before.
+# Two lines of heading, the path of the value in a method's row, its format and its factor.
 COLUMNS: tuple[tuple[str, str, tuple[str, ...], str, float], ...] = (
     ("updates", "/s", ("updates_per_second",), ",.1f", 1),
     ("time", "/drol", ("over_drol",), ".2f", 1),
@@ -125,7 +125,7 @@ COLUMNS: tuple[tuple[str, str, tuple[str, ...], str, float], ...] = (
 
 
 def table(results: dict[str, Any]) -> str:
-    """Return a line for each method, and below them what belongs to no single one."""
+    """Return a line for each method, then the notes on all methods."""
     lines = [f"{results['device']}, jax {results['jax']}, {results['preset']} networks, {results['rounds']} rounds", ""]
     columns: dict[tuple[str, ...], list[str]] = {("",): ["", "", *results["methods"]]}
     for first, second, path, form, factor in COLUMNS:
@@ -133,7 +133,7 @@ def table(results: dict[str, Any]) -> str:
         if "seeds" in first and results["seeds"] == 1:  # the column of updates has it
             continue
         values = [look_up(row, entries) for row in results["methods"].values()]
-        if any(value is not None for value in values):  # two cores that are all cores are one column
+        if any(value is not None for value in values):  # omit the column of two cores if there are no more
             cells = ["-" if value is None else format(factor * value, form) for value in values]
             columns[entries] = [first.format(**results), second.format(**results), *cells]
     widths = [max(map(len, column)) for column in columns.values()]
@@ -151,27 +151,31 @@ def look_up(row: dict[str, Any], entries: tuple[str, ...]) -> float | None:
 
 
 def notes(results: dict[str, Any]) -> list[str]:
-    """Return what the columns mean, and the ratios that are worth a line of their own."""
+    """Return the meaning of the columns, and the ratios that have a separate line."""
     methods, ladder = results["methods"], results["ladder"]
     lines = []
     if "matmul_gflops" in results:
         bare = results["numpy_forward_p50_milliseconds"]
         ratios = ", ".join(f"{name} {row['latency_over_numpy']:.2f}" for name, row in methods.items())
         lines.append(f"matrix product [4096, 512] x [512, 512]: {results['matmul_gflops']:.0f} GFLOP/s")
-        lines.append(f"the bare network in NumPy takes {bare:.2f} ms (p50); an action takes, in these: {ratios}")
+        lines.append(
+            f"the bare network in NumPy takes {bare:.2f} ms (p50); an action takes this many times as long: {ratios}"
+        )
     if len(ladder) > 1:
         times = {name: 1000 / row["updates_per_second"] for name, row in ladder.items()}
         words = ", ".join(f"{name} {times[name]:.1f} ms ({row['over_drol']:.2f})" for name, row in ladder.items())
-        lines.append(f"an update, and its time over that of drol: {words}")
+        lines.append(f"time of an update (and divided by that of drol): {words}")
     if "task" in results:
         gains = {name: row["evaluation_gain_of_two_cores"] for name, row in methods.items()}
         words = ", ".join(f"{name} {gain:.2f}" for name, gain in gains.items() if gain)
-        lines.append(f"evaluation in {results['task']}" + (f"; two cores over one: {words}" if words else ""))
+        lines.append(f"evaluation in {results['task']}" + (f"; speed on two cores over one: {words}" if words else ""))
     if any("peak_memory_bytes" in row for row in methods.values()):
-        lines.append("memory: resident peak of a fresh process that compiles and trains on a million transitions")
-        lines.append("compile: from the call to the end of the first update; cached: with the compiled program on disk")
+        lines.append("memory: peak resident memory of a new process that compiles and trains on a million transitions")
+        lines.append(
+            "compile: time from the call to the end of the first update; cached: with the program already on disk"
+        )
     for name, ratio in results.get("against", {}).get("ratio", {}).items():
         ours, theirs = 1000 / methods[name]["updates_per_second"], results["against"]
-        times = f"{name} {ours:.2f} ms an update, {theirs['name']} {theirs['milliseconds']:.2f} ms"
+        times = f"{name} {ours:.2f} ms per update, {theirs['name']} {theirs['milliseconds']:.2f} ms"
         lines.append(f"{times}; ours over theirs: {ratio:.2f}")
     return lines

@@ -30,10 +30,15 @@ def make_parser() -> Parser:
         "--seed", type=whole_number, default=0, metavar="N", help="the same seed gives the same arrays (default: 0)"
     )
     parser.add_argument(
-        "--processes", type=whole_number, metavar="N", help="processes that play at once (default: one for each core)"
+        "--processes", type=whole_number, metavar="N", help="parallel processes (default: one per core)"
     )
     parser.add_argument(
-        "--expert", type=Path, action="append", default=[], metavar="FOLDER", help="a policy that can do the task"
+        "--expert",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="the folder of a policy that solves the task",
     )
     parser.add_argument(
         "--out",
@@ -44,7 +49,7 @@ def make_parser() -> Parser:
         "--record",
         type=Path,
         metavar="FILE",
-        help="also add the seed, the size, the hashes and the versions to this JSON file of fingerprints",
+        help="also add the seed, size, hashes and versions to this JSON file of fingerprints",
     )
     return parser
 
@@ -53,7 +58,7 @@ def run(arguments: list[str]) -> int:
     parsed = make_parser().parse(arguments)
     find_collector(parsed.name)
     if parsed.record:
-        read_fingerprints(parsed.record)  # now: after the collection an error would come too late
+        read_fingerprints(parsed.record)  # before the collection, so that an error costs no time
     with Progress("collecting", "trajectories") as progress:
         try:
             written = collect(

@@ -8,7 +8,7 @@ from drol_reproduction.experts.expert import ACTIVATIONS, INPUTS, OUTPUTS, exper
 EPILOG = f"""inputs:
 {chr(10).join(f"  {name:18s} {text}" for name, text in INPUTS.items())}
 
-examples: the walker of D4RL, then ants that walk with it; the hand that turns a pen
+examples: D4RL's ant walker, data of ants that it controls; a hand that turns a pen
   drol data expert d4rl_ant_walker.npz --direction-scale 10 --out walker
   drol data collect antmaze-large-navigate-v0 --expert walker
   drol data expert dapg_pen.npz --activation tanh --output none --input observation --out pen
@@ -17,16 +17,20 @@ examples: the walker of D4RL, then ants that walk with it; the hand that turns a
 
 def run(arguments: list[str]) -> int:
     parser = Parser(
-        "data expert", "Make a policy folder from a file of weights, for `drol data collect --expert`.", EPILOG
+        "data expert", "Convert a file of weights to a policy folder for `drol data collect --expert`.", EPILOG
     )
     parser.add_argument(
-        "file", type=Path, help="an .npz file with <layer>/kernel [in, out] and <layer>/bias, layers in order"
+        "file", type=Path, help=".npz file with <layer>/kernel [in, out] and <layer>/bias, layers in order"
     )
-    parser.add_argument("--out", type=Path, required=True, help="the folder to write policy.npz and policy.json to")
-    parser.add_argument("--activation", choices=ACTIVATIONS, default="relu", help="between the layers (default: relu)")
-    parser.add_argument("--output", choices=OUTPUTS, default="tanh", help="after the last layer (default: tanh)")
+    parser.add_argument("--out", type=Path, required=True, help="the folder for policy.npz and policy.json")
     parser.add_argument(
-        "--input", choices=INPUTS, default="ogbench-direction", help="what it is shown (default: ogbench-direction)"
+        "--activation", choices=ACTIVATIONS, default="relu", help="function between the layers (default: relu)"
+    )
+    parser.add_argument(
+        "--output", choices=OUTPUTS, default="tanh", help="function after the last layer (default: tanh)"
+    )
+    parser.add_argument(
+        "--input", choices=INPUTS, default="ogbench-direction", help="input of the network (default: ogbench-direction)"
     )
     parser.add_argument(
         "--direction-scale", type=number, default=1.0, metavar="X", help="length of the direction (default: 1)"
@@ -41,5 +45,5 @@ def run(arguments: list[str]) -> int:
     )
     save_expert(expert, parsed.out)
     sizes = (expert.input_size, *(kernel.shape[1] for kernel in expert.kernels))
-    print(f"wrote {parsed.out}: {' - '.join(map(str, sizes))}, {expert.activation}, shown {INPUTS[expert.input]}")
+    print(f"wrote {parsed.out}: {' - '.join(map(str, sizes))}, {expert.activation}, input: {INPUTS[expert.input]}")
     return 0

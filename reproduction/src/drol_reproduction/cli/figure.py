@@ -28,9 +28,11 @@ examples:
 
 
 def run(arguments: list[str]) -> int:
-    parser = Parser("paper figure", "Make a figure of the paper, computed, and print its numbers.", EPILOG)
+    parser = Parser("paper figure", "Compute and draw a figure of the paper, and print its numbers.", EPILOG)
     parser.add_argument("figure", help="which one: 1, 2, 3, 4, ownership or curves")
-    parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where it goes (default: this folder)")
+    parser.add_argument(
+        "--out", type=Path, default=Path(), metavar="DIR", help="the folder to write to (default: this folder)"
+    )
     parser.add_argument("--document", type=Path, metavar="FILE", help="a Markdown file whose marked caption is made")
     add_result_flags(parser)
     parser.add_argument("--run", type=Path, help="figure 2: a run with three policies after step 0")

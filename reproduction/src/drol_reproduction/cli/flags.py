@@ -1,4 +1,4 @@
-"""Flags that commands of `drol paper` share: those of a plan, and those that name results."""
+"""Shared flags of the commands of `drol paper`: for plans and for results."""
 
 import argparse
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ PLANNED_SCALES = ("short", "medium")
 
 def add_plan_flags(parser: Parser) -> None:
     names = ", ".join(EXPERIMENTS)
-    parser.add_argument("experiments", nargs="+", metavar="WHAT", help=f"what is to be made: {names}")
+    parser.add_argument("experiments", nargs="+", metavar="WHAT", help=f"tables and figures: {names}")
     parser.add_argument(
         "--scale",
         choices=SCALES,
@@ -40,7 +40,7 @@ def add_plan_flags(parser: Parser) -> None:
         type=Path,
         default=[],
         metavar="PATH",
-        help="files of `drol results export`, or runs of another root, that need not be made again",
+        help="files of `drol results export`, or runs of another root, that count as finished",
     )
 
 

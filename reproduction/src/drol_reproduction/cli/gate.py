@@ -21,7 +21,7 @@ examples:
 
 
 def run(arguments: list[str]) -> int:
-    parser = Parser("paper gate", "Say whether baselines of ours learn as fast as public runs.", EPILOG)
+    parser = Parser("paper gate", "Check whether our baselines learn as fast as public runs.", EPILOG)
     add_planned_result_flags(parser)
     parser.add_argument("--document", type=Path, metavar="FILE", help="a Markdown file whose marked table is made")
     parsed = parser.parse(arguments)

@@ -9,15 +9,16 @@ from drol_reproduction.cli.flags import add_plan_flags, plan_from
 from drol_reproduction.execute_plan import execute_all
 
 EPILOG = """examples:
-  drol paper run table1 fig4 --scale small      on a laptop overnight; the same command again goes on
+  drol paper run table1 fig4 --scale small      on a laptop overnight; the same command resumes
   drol paper run fig3 --scale smoke             a minute, to see that everything works
   drol paper run table1 --tasks 'cube-single-*' --methods drol fql --processes 1
 
-Ctrl-C saves what is under way. A run that fails does not stop the others; the same command tries it again."""
+On Ctrl-C the active runs save a checkpoint and stop. A failed run does not stop the others; the same command
+retries it."""
 
 
 def run(arguments: list[str]) -> int:
-    parser = Parser("paper run", "Do the runs that a table or figure still lacks.", EPILOG)
+    parser = Parser("paper run", "Execute the missing runs of a table or figure.", EPILOG)
     add_plan_flags(parser)
     add_executor_flags(parser)
     parsed = parser.parse(arguments)

@@ -15,10 +15,10 @@ EPILOG = """examples:
 
 
 def run(arguments: list[str]) -> int:
-    parser = Parser("paper status", "Say how each table and figure is made and what is done.", EPILOG)
+    parser = Parser("paper status", "Show the command and the progress of each table and figure.", EPILOG)
     add_result_flags(parser)
     parser.add_argument(
-        "--timings", type=Path, metavar="DIR", help="a folder with timings.jsonl (default: that of the runs)"
+        "--timings", type=Path, metavar="DIR", help="a folder with timings.jsonl (default: the folder of the runs)"
     )
     parser.add_argument("--document", type=Path, metavar="FILE", help="a Markdown file whose marked tables are made")
     parsed = parser.parse(arguments)

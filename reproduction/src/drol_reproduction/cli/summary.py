@@ -15,7 +15,7 @@ EPILOG = """examples:
 
 
 def run(arguments: list[str]) -> int:
-    parser = Parser("paper summary", "Print what runs of our own say: scores, order, K, the mechanism.", EPILOG)
+    parser = Parser("paper summary", "Summarise our runs: scores, order of methods, K, the mechanism.", EPILOG)
     add_result_flags(parser)
     parser.add_argument("--mechanism", type=Path, metavar="FILE", help="what `drol paper mechanism` wrote")
     parser.add_argument("--document", type=Path, metavar="FILE", help="a Markdown file whose marked tables are made")

@@ -18,7 +18,7 @@ EPILOG = """examples:
 
 
 def run(arguments: list[str]) -> int:
-    parser = Parser("paper table", "Make a table of the paper from whatever runs exist.", EPILOG)
+    parser = Parser("paper table", "Print a table of the paper from the existing runs.", EPILOG)
     parser.add_argument("which", choices=TABLES, help="1: the families; full: every task")
     add_result_flags(parser)
     parser.add_argument(
@@ -28,10 +28,10 @@ def run(arguments: list[str]) -> int:
         help="fql: mean of the last three evaluations on OGBench, the last on D4RL; last; best (default: fql)",
     )
     parser.add_argument("--format", choices=[*STYLES], default="text", help="how it is written (default: text)")
-    parser.add_argument("--out", type=Path, help="a file to write it to, in place of the terminal")
+    parser.add_argument("--out", type=Path, help="write the table to this file instead of printing it")
     parsed = parser.parse(arguments)
     if parsed.out and not parsed.out.absolute().parent.is_dir():
-        raise InputError(f"cannot write {parsed.out}: there is no folder {parsed.out.absolute().parent}")
+        raise InputError(f"cannot write {parsed.out}: the folder {parsed.out.absolute().parent} does not exist")
     results = results_from(parsed)
     text = render(make_table(results, parsed.which, parsed.protocol), parsed.format)
     if parsed.out:

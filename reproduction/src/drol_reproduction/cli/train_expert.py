@@ -6,9 +6,9 @@ from drol.cli.flags import Parser, whole_number
 from drol.progress import Progress
 from drol_reproduction.experts.train_expert import EXPERTS, STEPS, train_expert
 
-EPILOG = """The ant is trained as OGBench trains its own: SAC in online-ant-xy-v0, 400,000 steps.
-A step and its update take 16.5 ms of CPU time on one busy core, 1.8 hours in all. Checkpoints are in FOLDER.training;
-after an interruption the same command resumes and gives the same weights.
+EPILOG = """The ant is trained with OGBench's recipe: SAC in online-ant-xy-v0, 400,000 steps.
+A step with its update takes 16.5 ms of CPU time on one busy core, 1.8 hours for the training. Checkpoints are in
+FOLDER.training; after an interruption the same command resumes and gives the same weights.
 
 examples:
   drol data train-expert ant --out ant-expert

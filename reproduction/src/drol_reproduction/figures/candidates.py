@@ -30,7 +30,7 @@ from drol_reproduction.published import READ_OFF, candidate_curves, published_up
 from drol_reproduction.published.times import ACTION, TRAINING_STEP
 
 FIGURES = ("candidate_distance", "routed_bc_loss", "candidate_divergence")
-FLOOR = 1e-12  # what the logarithm of a divergence of 0 (K = 1) is shown as
+FLOOR = 1e-12  # the value shown for the logarithm of a divergence of 0 (K = 1)
 
 
 class Diagnosed(NamedTuple):
@@ -162,7 +162,7 @@ def candidates_figure(sweeps: Mapping[str, Sweep], bench: Mapping[str, Any] | No
 
     Args:
         sweeps: What `find_sweeps` found.
-        bench: What `drol bench --json` wrote; without it there are no run times.
+        bench: The file of `drol bench --json`; without it there are no run times.
     """
     if not sweeps:
         raise InputError("no task has runs of two or more K after the same updates; `drol paper run fig3` makes them")

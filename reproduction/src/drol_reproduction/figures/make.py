@@ -1,4 +1,4 @@
-"""Make a figure of the paper from whatever exists, and say its numbers."""
+"""Draw a figure of the paper from the existing results, and return its numbers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Sources:
 
     Attributes:
         results: What `drol.collect_results` returned, for figures 3 and 4 and the learning curves.
-        runs: Folders with runs, for figures 2 and 3; paths that are no folders are passed over.
+        runs: Folders with runs, for figures 2 and 3; other paths are ignored.
         run: A run of DROL, for figure 2; the first suitable one of those folders if None.
         bench: What `drol bench --json` wrote, for the run times of figure 3.
         mechanism: What `drol paper mechanism` wrote, for the figure of ownership.
@@ -45,7 +45,7 @@ def make_figure(which: str, out: Path, sources: Sources | None = None) -> str:
     Args:
         which: One of `FIGURES`.
         out: The folder.
-        sources: What it is made from; figure 1 needs nothing.
+        sources: The inputs of the figure; figure 1 needs none.
 
     Returns:
         Its numbers, in a few lines.

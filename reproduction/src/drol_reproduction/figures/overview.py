@@ -1,10 +1,10 @@
-"""Figure 1 of the paper, computed: what a push of Q does to a sample that is tied to its teacher, and to a routed one.
+"""Figure 1 of the paper, computed: the effect of Q's gradient on a sample tied to its teacher and on a routed sample.
 
     tied    |x_k - t_k|^2 - alpha Q(x_k)       each sample has a teacher t_k of its own      (FQL.actor_loss)
     routed  |x_k* - a|^2  - alpha Q(x_k*)      each data action a trains its nearest sample  (DROLEquation)
 
 Both start from the same samples and take the same gradient steps of the losses that train, on free points at one state.
-Nothing is placed by hand but the support, the critic and which data action is looked at.
+Only the support, the critic and the shown data action are chosen by hand.
 """
 
 import functools

@@ -21,7 +21,7 @@ def ownership_figure(rows: Sequence[MechanismRow]) -> Figure:
     """Draw six panels for each task and size of networks; thin lines and dots are seeds, thick ones their means."""
     groups = grouped(rows)
     if not groups:
-        raise InputError("there are no rows to draw; `drol paper mechanism` makes them")
+        raise InputError("no rows to draw; compute them with `drol paper mechanism`")
     labels = list(dict.fromkeys(label_of(row) for own in groups.values() for row in own))
     colours = {label: SERIES[index % len(SERIES)] for index, label in enumerate(labels)}
     figure = Figure(figsize=(11.4, 5.6 * len(groups) + 0.5), layout="constrained")

@@ -1,4 +1,4 @@
-"""Our learning curves over public ones of the same task; what was trained otherwise is labelled so."""
+"""Draw our learning curves over public ones of the same task; label other training protocols."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -35,13 +35,13 @@ class OwnCurve(NamedTuple):
 
     @property
     def mean(self) -> dict[int, float]:
-        """The mean over the seeds that were evaluated after so many updates."""
+        """The mean over the seeds that were evaluated at a step."""
         steps = sorted({step for own in self.seeds.values() for step in own})
         return {step: float(np.mean([own[step] for own in self.seeds.values() if step in own])) for step in steps}
 
 
 class Panel(NamedTuple):
-    """What is drawn of one task."""
+    """The curves of one task."""
 
     task: str
     own: list[OwnCurve]
@@ -70,11 +70,11 @@ def own_curves(results: Iterable[Result], task: str) -> list[OwnCurve]:
 
 
 def make_panels(results: Iterable[Result], other_protocols: bool = False) -> list[Panel]:
-    """Return what is drawn: a panel for each task that has runs of ours and public curves.
+    """Return a panel for each task with both our runs and public curves.
 
     Args:
         results: Results of our runs.
-        other_protocols: Whether public curves are shown whose protocol is not that of our runs.
+        other_protocols: Whether to include public curves with another protocol than our runs.
     """
     results = consistent(results)
     panels = []
@@ -143,7 +143,7 @@ def draw_range(axes: Any, points: Sequence[Point], colour: str) -> None:
 
 
 def public_label(source: Source, alike: bool) -> str:
-    """Return a public curve's entry of the legend: what it is, how many runs, and whether its protocol is ours."""
+    """Return the legend of a public curve: its source, number of runs, and whether its protocol is ours."""
     if source.identical:
         protocol = "the paper's protocol" if alike else "OTHER PROTOCOL than ours: the paper's"
     else:

@@ -1,4 +1,4 @@
-"""Figure 4: the score against K, the default and the best marked, from whatever runs exist."""
+"""Figure 4: the score against K, the default and the best marked, from the existing runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

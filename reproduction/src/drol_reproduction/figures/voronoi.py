@@ -108,7 +108,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Search:
-    """What was found: the scenes of the figure, and how often each regime occurs at each checkpoint."""
+    """The scenes of the figure, and the frequency of each regime at each checkpoint."""
 
     scenes: tuple[Scene, ...]
     handoff_share: dict[int, float]  # by step

@@ -92,7 +92,7 @@ def draw_actions(algorithm: Algorithm, policies: Any, observations: Array, count
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method with one weight came to; the figures are for each seed."""
+    """The result of a method with one weight; the metrics are per seed."""
 
     method: str
     weight: float | None  # of cloning against Q; BC has none

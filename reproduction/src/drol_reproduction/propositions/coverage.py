@@ -59,7 +59,7 @@ def coverage(
 
 
 def standard_error(share: float, trials: int) -> float:
-    """Return the standard error of a share that was counted, not below that of one hit."""
+    """Return the standard error of a counted share, at least that of a single hit."""
     return math.sqrt(max(share * (1 - share), 1 / trials) / trials)
 
 

@@ -1,4 +1,4 @@
-"""What the DROL paper printed: its two tables, the points of its figures, and where these contradict each other.
+"""The published numbers of the DROL paper: two tables, the points of figures, and contradictions between them.
 
 The tables are as printed. The paper's source has no figures: `sensitivity.csv` (figure 4) and `candidates.csv` (figure
 3) were digitised from the images of the authors' project page, https://muzhancun.github.io, such as

@@ -20,7 +20,7 @@ class Source:
 
     Attributes:
         name: What `curves.csv` calls it.
-        label: What a legend calls it.
+        label: Its name in a legend.
         repository: On GitHub.
         commit: The commit that was read.
         file: The file there.

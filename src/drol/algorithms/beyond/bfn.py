@@ -64,7 +64,7 @@ class BFN(Algorithm):
 
     num_samples: int = hyperparameter(
         4,
-        "N, flow samples of which the best is the action, in the Bellman target and at test",
+        "N, flow samples; the best one is the action, in the Bellman target and at test",
         minimum=1,
         maximum=65536,
     )

@@ -73,7 +73,7 @@ class DROLChoice(Algorithm):
     )
     target_candidates: int = hyperparameter(
         4,
-        "N, candidates of which the critic chooses the best, in the Bellman target and at test",
+        "N, candidates from which the critic chooses, in the Bellman target and at test",
         minimum=1,
         maximum=65536,
     )

@@ -146,7 +146,7 @@ class DROLControl(Algorithm):
         return batch.reward + self.discount * batch.continues * next_q  # [batch]
 
     def diagnose(self, state: State, batch: Transition, key: Array) -> Metrics:
-        """Return the diagnostics of candidates, by the nearest one, whoever chooses in training."""
+        """Return the diagnostics of candidates, by the nearest candidate, for every rule of training."""
         latent = self.draw(batch, key).latent
         candidates = clip(state.actor.network.candidates(batch.observation, latent))  # [batch, K, action]
         return candidate_diagnostics(candidates, batch.action)

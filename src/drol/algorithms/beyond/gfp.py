@@ -1,4 +1,4 @@
-"""GFP: FQL whose flow clones the data actions that are worth it, and among them those that Q prefers to the actor's.
+"""GFP: FQL with a value-guided flow: it clones data actions with weights that favour those Q prefers to the actor's.
 
     g       = sigmoid(lambda (Qbar(s, a) - Qbar(s, clip mu(s, z))) / eta),  lambda = 1 / E|Q|      (guidance)
     L_flow  = g |v(s, x_t, t) - (a - x_0)|^2 / d_a,  x_t = (1 - t) x_0 + t a                       (flow_loss)

@@ -8,15 +8,15 @@ from drol.data.importing.audit import audit_files, audit_stored
 from drol.progress import Progress
 
 EPILOG = """examples:
-  drol data check flights                 a dataset that was imported
-  drol data check log.csv --end done      files, before they are imported: what would be refused, and why
+  drol data check flights                 an imported dataset
+  drol data check log.csv --end done      files before the import: which would be rejected, and why
 
-The exit code is 1 if files would be refused."""
+The exit code is 1 if files would be rejected."""
 
 
 def run(arguments: list[str]) -> int:
-    parser = Parser("data check", "Say what a dataset holds, how it was understood and what looks wrong.", EPILOG)
-    parser.add_argument("what", nargs="+", metavar="NAME|FILE", help="a dataset by its name, or files and folders")
+    parser = Parser("data check", "Describe a dataset or files: content, interpretation and possible faults.", EPILOG)
+    parser.add_argument("what", nargs="+", metavar="NAME|FILE", help="the name of a dataset, or files and folders")
     add_reading_flags(parser)
     parsed = parser.parse(arguments)
     with Progress("checking", "MB", scale=1e6) as progress:
@@ -29,7 +29,7 @@ def run(arguments: list[str]) -> int:
 
 
 def is_dataset(names: list[str]) -> bool:
-    """Return whether the arguments are the name of a dataset; else they are files and folders."""
+    """Return whether the arguments are the name of a dataset, not files and folders."""
     name = names[0]
     is_path = Path(name).exists() or Path(name).suffix or "*" in name or ("/" in name and not name.startswith("files/"))
     return len(names) == 1 and not is_path

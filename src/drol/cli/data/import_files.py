@@ -22,20 +22,20 @@ EPILOG = """examples:
   drol data import my_lerobot_folder --out arm --ends timeout --fill-reward end
   drol data import log.csv --out log --observation 'joint_*' speed --action torque_0 torque_1 --end done --ends timeout
   drol data import 'runs/*.csv' --out runs --file-is-episode --ends timeout --transform my_data:add_reward
-  drol train files/flights                        then train on it; no environment is needed
+  drol train files/flights                        then train on it, without an environment
 
-Every file is read in pieces. If anything is wrong, nothing is written."""
+Files are read in pieces. After an error, nothing is written."""
 
 FIELD_HELP = {
-    "observation": "what is seen before the action",
-    "action": "what was done, in [-1, 1] unless a box is given",
-    "reward": "what came of it",
-    "terminal": "true where the task ended: nothing follows, no value is bootstrapped",
-    "timeout": "true where a time limit cut the episode: the value beyond is bootstrapped",
-    "end": "true at the last step of an episode, for whatever reason; needs --ends",
-    "episode": "the number or name of the episode; an episode is a run of equal ones",
-    "next_observation": "what is seen after the action, if it is recorded apart",
-    "time": "seconds, a date or a count of steps: it must go on within an episode",
+    "observation": "observation before the action",
+    "action": "action, in [-1, 1] unless --action-low and --action-high or --scale-actions are given",
+    "reward": "reward of the action",
+    "terminal": "true where the task ended: no value is bootstrapped",
+    "timeout": "true where a time limit cut the episode: the next value is bootstrapped",
+    "end": "true at the last step of an episode, for any reason; needs --ends",
+    "episode": "number or name of the episode; consecutive equal values form an episode",
+    "next_observation": "observation after the action, if it is recorded separately",
+    "time": "seconds, a date or a count of steps; must increase within an episode",
     "success": "true where the task succeeded, for --fill-reward success",
     "held_out": "true in episodes to hold out for validation",
 }
@@ -44,64 +44,72 @@ TEXTS = ("names", "units", "frames")
 
 
 def add_reading_flags(parser: Parser) -> None:
-    """Add the flags that say what is in the files; `drol data check` has them too."""
+    """Add the flags that describe the files; `drol data check` has them too."""
     group = parser.add_argument_group(
         "fields",
-        "The arrays or columns that stand for each field; several are joined side by side. NAME may be a prefix "
-        "with a star, or what comes before numbers; 'none' ignores the field. Usual names are found without a flag."
+        "The arrays or columns of each field; several are concatenated. NAME may be a prefix with a star, or the "
+        "part before a number; 'none' ignores the field. Usual names are found without a flag."
     )  # fmt: skip
     for field, text in FIELD_HELP.items():
         usual = ", ".join(ALIASES[field])
         group.add_argument(f"--{field.replace('_', '-')}", nargs="+", metavar="NAME", help=f"{text} (usual: {usual})")
-    group = parser.add_argument_group("how to understand them")
+    group = parser.add_argument_group("interpretation")
     group.add_argument(
         "--ends",
         choices=ENDS,
-        help="flags: terminals are true ends, all other ends are cuts; terminal or timeout: every end is one "
-        "(default: flags, where terminals and timeouts are both marked; else you must choose)",
+        help="flags: ends marked as terminal are true ends, all others are cuts; terminal or timeout: all ends are of "
+        "this type (default: flags, if terminals and timeouts are both marked; otherwise required)",
     )
     group.add_argument("--file-is-episode", action="store_true", help="each file holds one episode")
     group.add_argument(
         "--fill-reward",
         choices=FILL_REWARDS,
-        help="without a reward: 0; 1 on the last transition of each episode; 1 where --success is true",
+        help="reward if none is recorded: zero, 1 on the last transition of each episode, or 1 where --success is true",
     )
     group.add_argument(
         "--transform",
         metavar="MODULE:FUNCTION",
-        help="a Python function from a dict of columns to a dict of columns, called for each file with all its columns "
-        "before anything else: rewards, filled gaps, sorted rows, derived observations (docs/data.md); the module is "
-        "imported from this folder or installed",
+        help="a Python function that maps a dict of columns to a dict of columns. It is called first, with all columns "
+        "of a file: for rewards, filled gaps, sorted rows, derived observations (docs/data.md). The module is imported "
+        "from this folder or an installed package",
     )
     group.add_argument(
-        "--drop-nonfinite", action="store_true", help="leave out steps with NaN or infinity and cut their episode there"
+        "--drop-nonfinite", action="store_true", help="drop steps with NaN or infinity and cut their episode there"
     )
     group.add_argument(
         "--split-at-gaps",
         type=number,
         metavar="SECONDS",
-        help="cut episodes where more time than this lies between two rows (steps, where the time counts steps)",
+        help="cut episodes where two rows are further apart than this (in steps if the time counts steps)",
     )
     group.add_argument(
         "--scale-actions",
         action="store_true",
-        help="scale actions from their range in the data: 2 (action - low) / (high - low) - 1",
+        help="scale actions by their range in the data: 2 (action - low) / (high - low) - 1",
     )
-    group.add_argument("--action-low", nargs="+", type=number, default=(), metavar="X", help="scale from this box")
-    group.add_argument("--action-high", nargs="+", type=number, default=(), metavar="X", help="and this")
+    group.add_argument(
+        "--action-low",
+        nargs="+",
+        type=number,
+        default=(),
+        metavar="X",
+        help="action bounds of the data, scaled to -1 and 1",
+    )
+    group.add_argument("--action-high", nargs="+", type=number, default=(), metavar="X", help="see --action-low")
     group = parser.add_argument_group(
-        "names", "They stay with the dataset, the run and the policy. Names of columns are taken without a flag."
+        "names",
+        "Names and units are stored with the dataset, the run and the policy. Column names are used without a flag.",
     )
     for what in NAMED:
         for text in TEXTS:
-            one = "" if text == "names" else "; one stands for all"
+            one = "" if text == "names" else "; a single one holds for all"
             group.add_argument(
-                f"--{what}-{text}", nargs="+", default=(), metavar="TEXT", help=f"{text} of its numbers, in order{one}"
+                f"--{what}-{text}", nargs="+", default=(), metavar="TEXT", help=f"{text} of its values, in order{one}"
             )
 
 
 def parse_reading(parsed: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of `import_files` and `audit_files` that say what is in the files."""
+    """Return the arguments of `import_files` and `audit_files` that describe the files."""
     reading = ReadingOptions(
         ends=parsed.ends,
         fill_reward=parsed.fill_reward,
@@ -119,19 +127,26 @@ def parse_reading(parsed: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(arguments: list[str]) -> int:
-    parser = Parser("data import", "Make a dataset of your own files.", EPILOG)
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="files, folders, or names with a star")
-    parser.add_argument("--out", required=True, metavar="NAME", help="its name; $DROL_DATA or ./datasets holds it")
-    parser.add_argument("--replace", action="store_true", help="replace a dataset of this name")
+    parser = Parser("data import", "Import your own files as a dataset.", EPILOG)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="files, folders, or patterns with a star")
+    parser.add_argument(
+        "--out", required=True, metavar="NAME", help="name of the dataset, stored below $DROL_DATA or ./datasets"
+    )
+    parser.add_argument("--replace", action="store_true", help="replace the dataset of this name")
     parser.add_argument(
         "--validation",
         type=number,
         metavar="X",
-        help="share of episodes to hold out (default: those that the files hold out, else 0.1)",
+        help="share of episodes to hold out (default: the episodes marked in the files, otherwise 0.1)",
     )
-    parser.add_argument("--seed", type=whole_number, default=0, metavar="N", help="chooses them (default: 0)")
     parser.add_argument(
-        "--max-bytes", type=whole_number, metavar="N", help="refuse files that unpack to more (default: the free disk)"
+        "--seed", type=whole_number, default=0, metavar="N", help="seed of the choice of held-out episodes (default: 0)"
+    )
+    parser.add_argument(
+        "--max-bytes",
+        type=whole_number,
+        metavar="N",
+        help="reject files that unpack to more (default: the free disk space)",
     )
     add_reading_flags(parser)
     parsed = parser.parse(arguments)
@@ -160,7 +175,7 @@ def run(arguments: list[str]) -> int:
 
 
 def used_and_not(manifest: dict[str, Any]) -> list[str]:
-    """Return what was used as what, and what was not used, in few lines; `drol data check` says more."""
+    """Return the used and the unused columns in a few lines; `drol data check` prints the details."""
     lines = [f"{field}: {name}" for field, name in manifest["fields"].items()]
     if manifest["sampling"]:
         lines.append(f"sampling: {describe_sampling(manifest['sampling'])}")

@@ -11,16 +11,18 @@ from drol.tasks.source import DatasetEntry, TaskSource
 
 EPILOG = """examples:
   drol data list                 every dataset, by source
-  drol data list cube play       those whose names have both words
-  drol data list scene --all     their tasks, one a line
-  drol data list --here --json   what is on this machine, for programs"""
+  drol data list cube play       datasets whose names contain both words
+  drol data list scene --all     their tasks, one per line
+  drol data list --here --json   datasets on this machine, for programs"""
 
 
 def run(arguments: list[str]) -> int:
-    parser = Parser("data list", "List every known dataset: its size, whether it is here, how to get it.", EPILOG)
-    parser.add_argument("words", nargs="*", metavar="WORD", help="only names that have every word in them")
+    parser = Parser(
+        "data list", "List every known dataset: size, whether it is on this machine, how to get it.", EPILOG
+    )
+    parser.add_argument("words", nargs="*", metavar="WORD", help="only names that contain every word")
     parser.add_argument("--all", action="store_true", help="one line for each task instead of each dataset")
-    parser.add_argument("--here", action="store_true", help="only what is on this machine")
+    parser.add_argument("--here", action="store_true", help="only datasets on this machine")
     parser.add_argument("--json", action="store_true", help="as JSON, sizes in bytes")
     parsed = parser.parse(arguments)
     rows = find_datasets(parsed.words, parsed.here)
@@ -51,7 +53,7 @@ def print_datasets(rows: list[tuple[TaskSource, DatasetEntry]]) -> None:
         head = f"  {'dataset':{width}s}  {'transitions':>11s}  {'observation':>11s}  {'action':>6s}  {'memory':>8s}"
         print(f"{head}  {'here':8s}  how to get it")
         for entry in entries:
-            ways = [way for way in entry.ways if way != "--dataset"] or entry.ways  # any can be a file of one's own
+            ways = [way for way in entry.ways if way != "--dataset"] or entry.ways  # --dataset works for every dataset
             how = f"damaged: {entry.damage}" if entry.damage else ", ".join(ways) or "-"
             line = (
                 f"  {entry.name:{width}s}  {f'{entry.transitions:,}' if entry.transitions else '-':>11s}"
@@ -59,9 +61,9 @@ def print_datasets(rows: list[tuple[TaskSource, DatasetEntry]]) -> None:
                 f"  {bytes_in_words(entry.memory) if entry.memory else '-':>8s}"
                 f"  {bytes_in_words(entry.file_bytes) if entry.present else '-':8s}  {how}"
             )
-            print(plain(line))  # of sources that others wrote
+            print(plain(line))  # a registered source may contain control characters
         print()
     print("A dataset has several tasks: `drol data list WORD --all` names them.")
     print(
-        "`drol data download NAME` fetches one, `drol data collect NAME` makes one, --dataset names a file of your own."
+        "`drol data download NAME` downloads one, `drol data collect NAME` collects one, --dataset uses your own file."
     )

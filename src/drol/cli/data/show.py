@@ -17,19 +17,21 @@ EPILOG = """examples:
 def run(arguments: list[str]) -> int:
     parser = Parser(
         "data show",
-        "Show the data of a task as a page: episodes, marginals, coverage, what actions move, what is strange.",
+        "Write a page about the data of a task: episodes, distributions, coverage, effects of actions, oddities.",
         EPILOG,
     )
-    parser.add_argument("name", help="a task, or a dataset of your own; `drol data list` names them")
-    parser.add_argument("--dataset", type=Path, metavar="PATH", help="a file to use in place of the task's own")
-    parser.add_argument("--out", type=Path, metavar="PATH", help="the page (default: NAME.html in this folder)")
+    parser.add_argument("name", help="a task or an imported dataset of `drol data list`")
+    parser.add_argument("--dataset", type=Path, metavar="PATH", help="use this data file instead of the task's")
+    parser.add_argument(
+        "--out", type=Path, metavar="PATH", help="the page to write (default: NAME.html in this folder)"
+    )
     parsed = parser.parse(arguments)
     name = own_dataset(parsed.name)
     out = parsed.out or Path(name.replace("/", "-").lstrip(".") + ".html")
     if out.suffix != ".html":
         raise InputError(f"--out is {out}; its name must end in .html")
     if out.is_dir() or not out.absolute().parent.is_dir():
-        raise InputError(f"--out is {out}; it must be a file in a folder that exists")
+        raise InputError(f"--out is {out}; it must be a file in an existing folder")
     keep_compiled_programs()
     task = load_task(name, parsed.dataset)
     try:
@@ -40,11 +42,11 @@ def run(arguments: list[str]) -> int:
     for title, value in describe(task).items():
         print(plain(f"{title:14s} {value}"))
     for note in write_data_page(task, out):
-        print(plain(f"{'to know':14s} {note}"))
+        print(plain(f"{'note':14s} {note}"))
     print(f"{'page':14s} {out}")
     return 0
 
 
 def own_dataset(name: str) -> str:
-    """Return the task of a name: that of an imported dataset may be given without files/."""
+    """Return the task of a name; add the prefix files/ to the name of an imported dataset."""
     return f"{PREFIX}{name}" if name in dataset_names() else name

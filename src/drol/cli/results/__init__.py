@@ -4,8 +4,8 @@ from drol.cli.main import Commands, dispatch, list_commands
 
 COMMANDS: Commands = {
     "export": ("drol.cli.results.export", "write the results of runs to one CSV or Parquet file"),
-    "merge": ("drol.cli.results.merge", "put files of several machines together; refuse what does not belong together"),
-    "check": ("drol.cli.results.check", "say what is wrong: broken rows, contradictions, mixed data, missing seeds"),
+    "merge": ("drol.cli.results.merge", "merge files of several machines; reject incompatible results"),
+    "check": ("drol.cli.results.check", "find faults: invalid rows, contradictions, mixed data, missing seeds"),
 }
 
 USAGE = f"""usage: drol results <command> [options]
@@ -13,7 +13,7 @@ USAGE = f"""usage: drol results <command> [options]
 commands:
 {list_commands(COMMANDS)}
 
-`drol results <command> --help` explains one; docs/comparing.md says what the columns are.
+`drol results <command> --help` explains one; docs/comparing.md explains the columns.
 """
 
 

@@ -10,7 +10,7 @@ EPILOG = """examples:
   drol results export runs --out results.csv
   drol results export runs/pointmaze /mnt/other/runs --out results.parquet
 
-Each row is one evaluation of one seed. Parquet needs pip install 'drol[tables]'."""
+Each row is one evaluation of one seed. Parquet needs: pip install 'drol[tables]'"""
 
 
 def run(arguments: list[str]) -> int:

@@ -8,17 +8,18 @@ from drol.results.result_files import check_destination, write_results
 
 EPILOG = """examples:
   drol results merge laptop.csv cluster.parquet --out all.csv
-  drol results merge old.csv new.csv --out all.csv --keep-apart     all.csv and, if need be, all-2.csv
+  drol results merge old.csv new.csv --out all.csv --keep-apart     all.csv and, if needed, all-2.csv
 
-A result that is in several files is kept once. Results of one task that differ in data, timing of success or versions
-of ogbench, mujoco or gymnasium are refused, or kept apart. Two scores of the same policy are always refused."""
+A result that several files contain is written once. Results of one task with different data, timing of success or
+versions of ogbench, mujoco or gymnasium are an error, or go to separate files with --keep-apart. Two different scores
+of the same policy are always an error."""
 
 
 def run(arguments: list[str]) -> int:
-    parser = Parser("results merge", "Put results of several files together.", EPILOG)
+    parser = Parser("results merge", "Merge the results of several files.", EPILOG)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a results file, a run, a folder with runs")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file to write (.csv, .parquet)")
-    parser.add_argument("--keep-apart", action="store_true", help="write a file for each set that belongs together")
+    parser.add_argument("--keep-apart", action="store_true", help="write one file for each compatible set of results")
     parsed = parser.parse(arguments)
     check_destination(parsed.out)
     parts = merge_results(parsed.files, parsed.keep_apart)

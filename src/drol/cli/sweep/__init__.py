@@ -3,12 +3,12 @@
 from drol.cli.main import Commands, dispatch, list_commands
 
 COMMANDS: Commands = {
-    "new": ("drol.cli.sweep.new", "write a sweep to begin with, with comments; it runs as it is"),
-    "run": ("drol.cli.sweep.run_sweep", "do the runs that it still lacks; the same command again goes on"),
-    "status": ("drol.cli.sweep.status", "what is done, runs, failed and why, and what is best; a page of it"),
-    "stop": ("drol.cli.sweep.stop", "let the runs of a sweep that runs elsewhere save and stop"),
-    "retry": ("drol.cli.sweep.retry", "try runs again that failed, and do the rest"),
-    "results": ("drol.cli.sweep.results", "the results of its runs, as a table or in a file"),
+    "new": ("drol.cli.sweep.new", "write an example sweep file with comments, ready to run"),
+    "run": ("drol.cli.sweep.run_sweep", "execute the missing runs; the same command resumes"),
+    "status": ("drol.cli.sweep.status", "show finished, running and failed runs and the best choice; write a page"),
+    "stop": ("drol.cli.sweep.stop", "stop a sweep of another process; its runs save a checkpoint first"),
+    "retry": ("drol.cli.sweep.retry", "retry failed runs, then execute the missing ones"),
+    "results": ("drol.cli.sweep.results", "print the results as a table, or write them to a file"),
 }
 
 USAGE = f"""usage: drol sweep <command> FILE [options]

@@ -9,7 +9,7 @@ from drol.sweeps.status import best_table, sweep_results, sweep_status
 from drol.sweeps.sweep_file import read_sweep
 
 EPILOG = """examples:
-  drol sweep results sweep.toml                      each choice with its mean and interval, the best ones first
+  drol sweep results sweep.toml                      each choice with its mean and confidence interval, best first
   drol sweep results sweep.toml --out results.csv    every evaluation, for `drol compare` and `drol results`"""
 
 

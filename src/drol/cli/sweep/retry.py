@@ -5,5 +5,5 @@ from drol.cli.sweep.run_sweep import do
 
 
 def run(arguments: list[str]) -> int:
-    words = "Try runs of a sweep again that failed, and do the rest, as `drol sweep run` does."
+    words = "Retry the failed runs of a sweep, then execute the missing ones, as `drol sweep run` does."
     return do(arguments, Parser("sweep retry", words), again=True)

@@ -9,10 +9,10 @@ from drol.sweeps.sweep_file import read_sweep
 
 def run(arguments: list[str]) -> int:
     parser = Parser(
-        "sweep stop", "Let the runs of a sweep that runs elsewhere save and stop, and wait until they have."
+        "sweep stop", "Stop a sweep of another process: its runs save a checkpoint first; wait for their end."
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the sweep")
     parsed = parser.parse(arguments)
     stop_sweep(read_sweep(parsed.file))
-    print(f"stopped; `drol sweep run {parsed.file}` goes on")
+    print(f"stopped; `drol sweep run {parsed.file}` resumes")
     return 0

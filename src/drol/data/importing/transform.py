@@ -57,7 +57,7 @@ class Transform:
         try:
             module = importlib.import_module(module_name)
         except ModuleNotFoundError as error:
-            raise InputError(f"--transform {given}: there is no module {error.name!r} here or installed") from error
+            raise InputError(f"--transform {given}: module {error.name!r} is neither here nor installed") from error
         except InputError:
             raise
         except Exception as error:

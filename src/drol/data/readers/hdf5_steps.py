@@ -278,6 +278,6 @@ def read_mask(file: HDF5File, name: str) -> frozenset[str]:
     """Return the names of the demonstrations in a mask of robomimic."""
     array = file.find(name)
     if getattr(array, "dtype", np.dtype(int)).kind not in "OS" or len(array.shape) != 1 or array.size > 1_000_000:
-        raise InputError(f"dataset file {file.path}: {name} is no list of names")
+        raise InputError(f"dataset file {file.path}: {name} is not a list of names")
     texts = [each.decode(errors="replace") if isinstance(each, bytes) else str(each) for each in array[:]]
     return frozenset(text[:LONGEST_NAME] for text in texts)

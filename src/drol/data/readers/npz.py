@@ -214,7 +214,7 @@ class Member:
             stream.read(self.header.data_offset)
             yield RowReader(self, stream)
             if stream.read(1):  # zipfile compares the checksum at the end of the member
-                raise EOFError(f"{self.info.filename} goes on after its end")
+                raise EOFError(f"{self.info.filename} continues after its end")
 
     def read(self, transform: Transform | None) -> np.ndarray:
         """Return all rows, transformed block by block, in memory that jax can use without a copy."""

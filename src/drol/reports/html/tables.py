@@ -1,4 +1,4 @@
-"""The tables of a report: scores, what data alone says of policies, settings."""
+"""The tables of a report: scores, offline evaluations, settings."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,32 +12,32 @@ from drol.runs.records import EvaluationRow, OfflineRow
 from drol.runs.run import Run
 from drol.tasks.base import Episode, Task, success_rate
 
-# Figures of an offline evaluation: name, title, how they are printed, what they mean.
+# Metrics of an offline evaluation: name, title, format, meaning.
 OFFLINE_FIGURES = (
     ("single_sample_error", "error of 1", ".3f",
-     "squared error of one action of the policy against the held-out one, for each dimension; lower is better"),
+     "squared distance of one action of the policy to the held-out action, per dimension; lower is better"),
     ("routed_bc_loss", "error of 16", ".3f", "the same for the nearest of 16 actions; lower is better"),
     ("support_ratio", "distance/data", ".2f",
-     "distance to the actions that the data took in similar states, over that of held-out actions; "
+     "distance to the data's actions in similar states, divided by that of held-out actions; "
      "1 for a policy that only copies"),
     ("outside_support", "outside", ".1%",
      "share of actions that are farther from the data than 95% of held-out actions; 5% for a policy that only copies"),
     ("draw_ratio", "draw/data", ".2f",
-     "the same distance of a random draw, before the critic chooses, over that of held-out actions; lower is better"),
+     "the same ratio for a random draw, before the critic chooses; lower is better"),
     ("value", "value", ".2f",
-     "discounted value in the states where trajectories begin, by fitted-Q evaluation; higher is better"),
+     "discounted value of the first states of trajectories, by fitted-Q evaluation; higher is better"),
     ("value_low", "from", ".2f", "lower end of the 95% bootstrap interval of that value"),
     ("value_high", "to", ".2f", "its upper end"),
     ("value_rank", "rank", ".2f", "rank correlation of that Q with returns of held-out trajectories; at best 1"),
-    ("value_bias", "bias", ".2f", "how much that Q is above these returns"),
-    ("own_value", "own value", ".2f", "the value by the critic that the method trained itself"),
+    ("value_bias", "bias", ".2f", "mean of that Q minus these returns"),
+    ("own_value", "own value", ".2f", "the value by the method's own critic"),
     ("own_rank", "own rank", ".2f", "rank correlation of that critic with returns of held-out trajectories"),
-    ("own_bias", "own bias", ".2f", "how much that critic is above these returns"),
+    ("own_bias", "own bias", ".2f", "mean of that critic minus these returns"),
 )  # fmt: skip
 
 
 def what_it_plays(algorithm: Algorithm, row: EvaluationRow | None = None) -> str:
-    """Return what a policy plays in each state: in an evaluation, or by itself."""
+    """Describe how a policy acts in each state: in an evaluation, or by default."""
     count = algorithm.default_best_of if row is None or row.best_of is None else row.best_of
     one = "one draw" if algorithm.draws_actions else "its one action"
     acting = "" if row is None else "".join(f", {name} {value}" for name, value in row.acting.items())
@@ -45,7 +45,7 @@ def what_it_plays(algorithm: Algorithm, row: EvaluationRow | None = None) -> str
 
 
 def scores_success(task: Task) -> bool:
-    """Return whether the score of a task is the share of episodes that succeed."""
+    """Return whether the score of a task is a success rate."""
     return task.score is success_rate or task.score_name.startswith("success")
 
 
@@ -56,7 +56,7 @@ def success_interval(episodes: Sequence[Episode]) -> tuple[float, float]:
 
 
 def spread_of(episodes: Sequence[Episode], task: Task) -> str:
-    """Return what the number of episodes leaves open: an interval of success, or the standard error of the return."""
+    """Return the uncertainty over episodes: the interval of success, or the standard error of the return."""
     if scores_success(task):
         low, high = success_interval(episodes)
         return f"{100 * low:.0f} to {100 * high:.0f}"
@@ -66,7 +66,7 @@ def spread_of(episodes: Sequence[Episode], task: Task) -> str:
 
 
 def score_table(run: Run, scored: Sequence[EvaluationRow]) -> str:
-    """Return the last scores of every seed, those of evaluations after the training, and what they leave open."""
+    """Return the last scores of every seed and those of extra evaluations, with their uncertainty."""
     last = max(row.step for row in scored)
     rows = [(row, "") for row in scored if row.step == last]
     rows += [(row, ", afterwards") for row in run.extra_evaluations if row.score is not None]
@@ -83,7 +83,7 @@ def score_table(run: Run, scored: Sequence[EvaluationRow]) -> str:
 
 
 def offline_table(rows: Sequence[OfflineRow]) -> str:
-    """Return the figures of offline evaluations, a line for each policy, and what each figure means."""
+    """Return the metrics of offline evaluations, a line for each policy, and their meanings."""
     options = {"best of": [row.best_of for row in rows], "discount": [f"{row.discount:g}" for row in rows]}
     columns: dict[str, list] = {"updates": [f"{row.step:,}" for row in rows], "seed": [row.seed for row in rows]}
     columns |= {title: column for title, column in options.items() if len(set(column)) > 1}
@@ -106,7 +106,7 @@ def table(titles: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
 
 
 def settings_table(values: Mapping[str, Any]) -> str:
-    """Return a table with a line for each value that is there."""
+    """Return a table with a line for each value except None."""
 
     def shown(value: Any) -> str:
         if isinstance(value, Mapping):

@@ -1,6 +1,6 @@
-"""Our pages: a title, a headline, sections with figures and tables, a foot; each is one file that needs no other.
+"""The template of self-contained pages: title, headline, sections with figures and tables, footer.
 
-A page may have a script and data for it. Its Content-Security-Policy lets nothing else run, and nothing be loaded.
+A page may have a script and data for it. Its Content-Security-Policy allows no other script and no loading.
 """
 
 import base64
@@ -18,10 +18,10 @@ from matplotlib.figure import Figure
 
 from drol.reports.figure_style import GRID, INK, MUTED, SERIES, svg_of
 
-# Colours of our figures and the names that the page has for them, so that figures follow its light and dark.
+# Colours of figures and their CSS variables, so that figures follow the page's light or dark scheme.
 THEME = {"#ffffff": "--paper", INK: "--ink", MUTED: "--muted", GRID: "--line", "#c9d1db": "--wall"}
 THEME |= {colour: f"--s{number}" for number, colour in enumerate(SERIES)}
-CONTENTS = 4  # sections from which on a page lists them at its beginning
+CONTENTS = 4  # a page with at least this many sections has a table of contents
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Section:
 
     title: str
     caption: str  # text between backquotes is code
-    figures: Mapping[str, Figure] = field(default_factory=dict)  # by the name of their file
+    figures: Mapping[str, Figure] = field(default_factory=dict)  # by name of their file
     content: str = ""  # HTML below the caption
 
 
@@ -42,10 +42,10 @@ def page_html(
     Args:
         title: Its title, as text.
         headline: HTML.
-        sections: What follows.
-        foot: HTML.
-        scripts: JavaScript of ours, in the order in which it runs.
-        data: What the scripts read, from the element `data`.
+        sections: The sections.
+        foot: HTML of the footer.
+        scripts: JavaScript, in the order in which it runs.
+        data: The content of the element `data`, for the scripts.
     """
     template = string.Template(asset("drol.reports.html", "page.html"))
     allowed = " ".join(f"'sha256-{digest(each)}'" for each in scripts) or "'none'"
@@ -64,7 +64,7 @@ def page_html(
 
 
 def section_html(section: Section) -> str:
-    """Return a section as HTML, its figures within."""
+    """Return a section as HTML, including its figures."""
     images = "".join(
         f"<figure class='{name}'>{themed(svg_of(each))}</figure>" for name, each in section.figures.items()
     )
@@ -75,30 +75,30 @@ def section_html(section: Section) -> str:
 
 
 def name_of(title: str) -> str:
-    """Return the name by which a section is linked."""
+    """Return the HTML id of a section."""
     return re.sub("[^a-z]+", "-", title.lower()).strip("-")
 
 
 def code_html(text: str) -> str:
-    """Return text as HTML in which what is between backquotes is code."""
+    """Convert text to HTML; text between backquotes becomes code."""
     return re.sub("`(.*?)`", r"<code>\1</code>", html.escape(text))
 
 
 def themed(svg: str) -> str:
-    """Return a figure whose colours are those of the page it is on."""
+    """Replace the colours of a figure by the page's CSS variables."""
     return re.sub("#[0-9a-f]{6}", lambda found: f"var({THEME[found[0]]})" if found[0] in THEME else found[0], svg)
 
 
 def asset(package: str, name: str) -> str:
-    """Return a file of ours that pages are made of."""
+    """Return a script, style sheet or template of a package."""
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def digest(script: str) -> str:
-    """Return what a Content-Security-Policy calls a script by."""
+    """Return the hash of a script for a Content-Security-Policy."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def data_json(data: Any) -> str:
-    """Return data as JSON that cannot end the element it is in; it holds no NaN, see `plain_number`."""
+    """Return data as JSON that cannot close its HTML element; NaN is excluded by `plain_number`."""
     return json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")

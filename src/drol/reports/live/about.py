@@ -1,4 +1,4 @@
-"""What is told of a run or a sweep besides its curves: settings, tables, files, the command."""
+"""Describe a run or a sweep besides its curves: settings, tables, files, command."""
 
 import os
 import stat
@@ -44,7 +44,7 @@ def words(value: Any) -> str:
 
 
 def offline_table(run: WatchedRun) -> list[list[str]]:
-    """Return what `drol evaluate --offline` found, a line of titles first; nothing if it was not asked."""
+    """Return the offline evaluations, a line of titles first; empty if there are none."""
     rows = run.later[OFFLINE_EVALUATIONS]
     known = [each for each in OFFLINE_FIGURES if any(row.figures.get(each[0]) is not None for row in rows)]
     lines = []
@@ -71,7 +71,7 @@ def shown_files(run: WatchedRun) -> dict[str, list[Path]]:
 
 
 def list_files(folder: Path, suffix: str) -> list[Path]:
-    """Return the files of a folder with a suffix, in order; none if it is no folder, or a link to one."""
+    """Return the files of a folder with a suffix, in order; empty if it is not a folder or a link."""
     try:
         if not stat.S_ISDIR(os.lstat(folder).st_mode):
             return []
@@ -81,7 +81,7 @@ def list_files(folder: Path, suffix: str) -> list[Path]:
 
 
 def describe_sweep(sweep: Sweep) -> dict[str, Any]:
-    """Return how far a sweep is; what cannot be read of it now is said."""
+    """Return the progress of a sweep, or the reason why it cannot be read."""
     try:
         status = sweep_status(sweep)
         failed = [[each.run.name, str(each.failure)[:500]] for each in status.those("failed")][:SHOWN]

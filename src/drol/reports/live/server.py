@@ -152,7 +152,7 @@ def make_server(path: Path | str, host: str = LOOPBACK[0], port: int = 0) -> Wat
 
     Args:
         path: A folder, or the file of a sweep (.toml), whose root is watched then.
-        host: The address to serve at; one that other machines reach has a token, which is in `address`.
+        host: The address to listen on; for other machines than this one, `address` has a token.
         port: The port; any free port if 0.
     """
     path = Path(path)

@@ -1,4 +1,4 @@
-"""One run that is watched: what is known of it now, kept as its rows arrive."""
+"""The current state of a watched run, updated as its rows arrive."""
 
 import hashlib
 import math
@@ -32,13 +32,13 @@ from drol.storage import is_held
 MOST_POINTS = 400  # of one seed's line that are kept; beyond, every other one is dropped
 MOST_ROWS = 200  # of evaluations after the training that are kept
 SPARK = 40  # points of a sparkline
-MARKS = 30  # moments at which progress was seen, from which the time that is left is told
+MARKS = 30  # observed progress, to estimate the remaining time
 LARGEST_STEP = 2**63 - 1  # that is kept; no run is as long
 LONGEST_NAME = 300  # characters of a name that are sent
 
 
 class Line:
-    """A number of one seed over the steps, in 16 bytes a point; of many points, evenly fewer are kept."""
+    """A metric of one seed over the steps, in 16 bytes per point; long lines are thinned evenly."""
 
     def __init__(self) -> None:
         self.steps, self.values = array("q"), array("d")
@@ -77,7 +77,7 @@ class WatchedRun:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all rows, because a file begins anew: a run that went back to a checkpoint wrote its files again."""
+        """Forget all rows, because a file was rewritten: the run returned to a checkpoint."""
         self.lines: dict[str, dict[int, Line]] = {}
         self.scores: dict[int, dict[int, tuple[float, int, int]]] = {}  # seed -> step -> score, successes, episodes
         self.later: dict[str, deque[Any]] = {
@@ -109,7 +109,7 @@ class WatchedRun:
         return sum(file.bad for file in self.files.values())
 
     def refresh(self, budget: int) -> tuple[int, bool]:
-        """Read what is new, at most so many bytes; return how many were read, and whether anything changed."""
+        """Read new rows, at most `budget` bytes; return the bytes read and whether anything changed."""
         changed, used, step = self.read_settings(), 0, self.step
         for name, file in self.files.items():
             rows, count, anew = file.read(budget - used) if budget > used else ([], 0, False)
@@ -140,7 +140,7 @@ class WatchedRun:
         return used, changed
 
     def read_settings(self) -> bool:
-        """Read the settings if they changed; what is wrong with them is kept."""
+        """Read the settings if they changed; keep the reason if they are invalid."""
         status = regular(self.folder / CONFIG)
         changed_at = status.st_mtime if status else 0.0
         if changed_at == self.config_time:

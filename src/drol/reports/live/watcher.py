@@ -1,4 +1,4 @@
-"""All runs below a folder, and what a page shows of them."""
+"""Watch all runs below a folder and return their data for a page."""
 
 import contextlib
 import os
@@ -19,18 +19,22 @@ from drol.runs.config_file import CONFIG
 from drol.runs.follow_records import regular
 from drol.sweeps.sweep import Sweep
 
-READ_AT_ONCE = 2 << 20  # bytes of all files that one look reads; the next one goes on
-LOOK_SECONDS, SCAN_SECONDS, SWEEP_SECONDS = 0.4, 1.0, 3.0  # between looks at rows, for new folders, at the sweep
+READ_AT_ONCE = 2 << 20  # most bytes read per update; the next update continues
+LOOK_SECONDS, SCAN_SECONDS, SWEEP_SECONDS = (
+    0.4,
+    1.0,
+    3.0,
+)  # intervals of reading rows, of finding folders, of reading the sweep
 MOST_RUNS, MOST_FOLDERS, DEEPEST = 2000, 20_000, 10
 COMPARED = 12  # runs on one page
 
 
 class Watcher:
-    """The runs below a folder, as they are now. To look changes nothing on the disk."""
+    """The current state of the runs below a folder (read-only)."""
 
     def __init__(self, folder: Path, sweep: Sweep | None = None):
         if not folder.is_dir():
-            raise InputError(f"{folder} is no folder; give one with runs, or where runs will be")
+            raise InputError(f"{folder} is not a folder; give a folder for runs")
         self.root, self.sweep = folder.resolve(), sweep
         self.runs: dict[str, WatchedRun] = {}
         self.lock = threading.Lock()
@@ -40,7 +44,7 @@ class Watcher:
         self.too_many = self.reading = False
 
     def look(self) -> None:
-        """Read what is new, unless somebody did a moment ago."""
+        """Read new rows, unless another request did so a moment ago."""
         with self.lock:
             now = time.monotonic()
             if now - self.looked < LOOK_SECONDS and not self.reading:
@@ -55,7 +59,7 @@ class Watcher:
             self.looked = time.monotonic()
 
     def scan(self) -> None:
-        """Find runs that are new, and forget those that vanished."""
+        """Find new runs, and forget deleted ones."""
         folders, self.too_many = find_folders(self.root)
         found = {str(folder): folder for folder in folders}
         known = {str(run.folder): run for run in self.runs.values()}
@@ -69,9 +73,9 @@ class Watcher:
             self.gone = [each for each in self.gone if each[1] != run.id]
 
     def read(self) -> None:
-        """Read new rows, in turn, so that a run with much to read does not keep the others waiting for ever.
+        """Read new rows of the runs in turn, so that a run with many rows does not block the others.
 
-        The settings and the state of every run are looked at each time; `reading` says whether rows had to wait.
+        Each call checks the settings and the state of every run; `reading` is True if rows are still unread.
         """
         left, runs = READ_AT_ONCE, list(self.runs.values())
         start = self.next % max(1, len(runs))
@@ -87,7 +91,7 @@ class Watcher:
         self.reading = self.reading or any(run.behind for run in runs)
 
     def list_runs(self, since: int) -> dict[str, Any]:
-        """Return the runs that changed since a version of the list, and those that vanished."""
+        """Return the runs that changed since a version of the list, and the deleted ones."""
         self.look()
         with self.lock:
             changed = [run for run in self.runs.values() if run.version > since]
@@ -124,7 +128,7 @@ class Watcher:
             }
 
     def file(self, run_name: str, folder: str, name: str) -> Path | None:
-        """Return a page, figure or video of a run; None for what is no regular file of those that we make."""
+        """Return the path of a page, figure or video of a run; None for any other file."""
         with self.lock:
             run = self.runs.get(run_name)
         if run is None:
@@ -137,7 +141,7 @@ class Watcher:
 def find_folders(root: Path) -> tuple[list[Path], bool]:
     """Return the folders of runs in a folder and below it, and whether there are more than are watched.
 
-    Links are not followed, folders of runs are not searched, and what cannot be read is passed over.
+    Links are not followed, folders of runs are not searched, and unreadable folders are skipped.
     """
     found, waiting, searched = [], [(root, 0)], 0
     while waiting:

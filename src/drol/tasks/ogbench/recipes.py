@@ -118,4 +118,4 @@ policy folder: `drol data train-expert` trains one, `drol data expert` makes one
 The default name of the file has the name of the expert's folder. NAME.json records the recipe, the experts and the
 hashes of the arrays.
 A tenth as many trajectories more are collected for validation. Finished ones are kept in NAME.parts; after an
-interruption the same command goes on."""
+interruption the same command resumes."""

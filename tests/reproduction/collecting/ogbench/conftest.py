@@ -22,7 +22,7 @@ class TeamOfOne:
 
 @pytest.fixture(scope="session")
 def collect_here():
-    """`collect` without processes of its own."""
+    """Run `collect` in this process."""
 
     def collect(*arguments, **settings):
         with pytest.MonkeyPatch.context() as patch:

@@ -103,7 +103,7 @@ def test_the_arrays_do_not_depend_on_the_processes(mine, reference):
 
 def test_an_interrupted_collection_goes_on_where_it_was(mine, tmp_path, reference, collect_here, caplog):
     message = interrupt_after(2, collect, mine, processes=2)
-    assert message.endswith(f" of 5 trajectories are in {tmp_path / 'mine.parts'}, the same command goes on")
+    assert message.endswith(f" of 5 trajectories are in {tmp_path / 'mine.parts'}, the same command resumes")
     assert int(message.split()[0]) >= 2
     assert multiprocessing.active_children() == []
     assert [each.name for each in tmp_path.iterdir()] == ["mine.parts"]

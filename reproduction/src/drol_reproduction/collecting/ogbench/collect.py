@@ -90,7 +90,7 @@ def collect(
                 collect_missing(team, lengths, total, report)
             unfinished.join(targets, record)
         except KeyboardInterrupt as stop:
-            kept = f"{len(lengths)} of {total} trajectories are in {unfinished.folder}, the same command goes on"
+            kept = f"{len(lengths)} of {total} trajectories are in {unfinished.folder}, the same command resumes"
             raise KeyboardInterrupt(kept) from stop
     return transitions()
 

@@ -66,7 +66,7 @@ class Team:
                 elif isinstance(answer, Failed):
                     raise InputError(
                         f"collecting trajectory {number} failed ({answer.reason}); finished ones are kept, "
-                        "the same command goes on"
+                        "the same command resumes"
                     )
                 else:
                     code = self.end(ready)
@@ -74,7 +74,7 @@ class Team:
                     if deaths[number] == ATTEMPTS:
                         raise InputError(
                             f"the process of trajectory {number} ended {ATTEMPTS} times, last with exit code {code}; "
-                            "finished ones are kept, the same command goes on"
+                            "finished ones are kept, the same command resumes"
                         )
                     waiting.appendleft(number)
                     self.start()
