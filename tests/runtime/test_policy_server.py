@@ -152,15 +152,15 @@ def test_a_body_in_chunks_is_read(start):
     ids=["superscript", "digits", "negative", "chunked", "two lengths", "two in one", "two hosts"],
 )
 @pytest.mark.parametrize("first", ["POST /act", "GET /status"])
-def test_a_request_of_unclear_length_or_host_is_rejected(start, first, header, capfd):
+def test_a_request_of_unclear_length_or_host_is_rejected(start, first, header, caplog):
     head = f"{first} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n\r\n"
     answer = converse(start(), head.encode("latin-1") + b"{}GET /status HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert answer.count(b"HTTP/1.1 ") == 1
-    assert capfd.readouterr().err == ""
+    assert caplog.messages == []
 
 
-def test_a_client_that_goes_away_within_a_body_leaves_no_trace(start, capfd):
+def test_a_client_that_goes_away_within_a_body_leaves_no_trace(start, caplog):
     server = start()
     for reset in (True, False):
         connection = socket.create_connection(("127.0.0.1", server.port), timeout=20)
@@ -171,18 +171,30 @@ def test_a_client_that_goes_away_within_a_body_leaves_no_trace(start, capfd):
     assert ask(server, body=GOOD)[0] == 200
     while server.uvicorn.server_state.tasks:
         pass
-    assert capfd.readouterr().err == ""
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize("first", ["POST /other", "GET /status", "GET /other"])
 @pytest.mark.parametrize("header", ["Content-Length: {}", "Transfer-Encoding: chunked"])
-def test_a_body_that_is_not_read_does_not_become_a_request(start, first, header, capfd, monkeypatch):
+def test_a_body_that_is_not_read_does_not_become_a_request(start, first, header, caplog, monkeypatch):
     monkeypatch.setattr(http_server, "REQUEST_SECONDS", 1)
     body = "GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     sent = f"{first} HTTP/1.1\r\nHost: localhost\r\n{header.format(len(body))}\r\n\r\n{body}"
     answer = converse(start(), sent.encode())
     assert answer.count(b"HTTP/1.1 ") == 1
-    assert capfd.readouterr().err == ""
+    assert caplog.messages == []
+
+
+def test_an_invalid_chunk_after_a_head_that_is_rejected_is_answered_once(start, caplog):
+    server = start()
+    head = b"POST /act HTTP/1.1\r\nHost: elsewhere\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(head + b"26\r\n" + b"x" * 36 + b"\r\n0\r\n\r\n")
+        connection.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert ask(server, body=GOOD)[0] == 200
+    assert caplog.messages == []
 
 
 BEGINNINGS = {

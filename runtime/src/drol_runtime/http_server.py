@@ -45,6 +45,9 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
+        if self.cycle is not None:  # the application, if it is still answering this request, must send nothing more
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         try:
             super().send_400_response(msg)
         except h11.LocalProtocolError:  # the invalid bytes follow a request that was already answered
