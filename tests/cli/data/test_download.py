@@ -44,7 +44,7 @@ def test_both_files_are_put_where_train_looks_for_them(published, name, tmp_path
     folder = tmp_path / "home" / ".ogbench" / "data"
     printed = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in printed] == [f"{folder}/{DATASET}.npz", f"{folder}/{DATASET}-val.npz"]
-    assert all(line.endswith("fetched)") for line in printed)
+    assert all(line.endswith("downloaded)") for line in printed)
     assert main(["data", "download", name, "--mirror", published]) == 0
     assert capsys.readouterr().out.count("already here, complete") == 2
     assert main(["data", "list", DATASET]) == 0

@@ -37,7 +37,7 @@ def test_a_name_with_slashes_stays_in_the_folder(here, monkeypatch):
     [
         (["no-such-task"], "unknown task 'no-such-task'"),
         ([DEFAULT_TASK, "--out", "picture.bmp"], "--out is picture.bmp; its name must end in .html"),
-        ([DEFAULT_TASK, "--out", "no/such/page.html"], "it must be a file in a folder that exists"),
+        ([DEFAULT_TASK, "--out", "no/such/page.html"], "it must be a file in an existing folder"),
         ([DEFAULT_TASK, "--dataset", "no.npz"], "dataset file no.npz does not exist"),
     ],
 )

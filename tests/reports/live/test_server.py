@@ -169,7 +169,7 @@ def test_a_signal_ends_the_command(run, number):
             assert answer.status == 200
         process.send_signal(number)
         found, errors = process.communicate(timeout=60)
-    assert (process.returncode, found, errors) == (0, "ended\n", "")
+    assert (process.returncode, found, errors) == (0, "stopped\n", "")
 
 
 def test_without_its_packages_it_is_one_line(run, monkeypatch, capsys):

@@ -145,6 +145,6 @@ def test_a_file_of_weights_becomes_an_expert(tmp_path, capsys, monkeypatch):
     layers = {"layers/0/kernel": (29, 4), "layers/0/bias": (4,), "mean/kernel": (4, 8), "mean/bias": (8,)}
     np.savez("weights.npz", **{name: np.zeros(shape, np.float32) for name, shape in layers.items()})
     assert data_expert.run(["weights.npz", "--direction-scale", "10", "--out", "walker"]) == 0
-    assert capsys.readouterr().out.startswith("wrote walker: 29 - 4 - 8, relu, shown the observation without")
+    assert capsys.readouterr().out.startswith("wrote walker: 29 - 4 - 8, relu, input: the observation without")
     expert = read_expert(tmp_path / "walker")
     assert (expert.direction_scale, expert.output) == (10.0, "tanh")

@@ -66,13 +66,13 @@ def test_a_broken_row_is_named_left_out_and_told_by_the_exit_code(results, capsy
     results.write_text("\n".join([*lines, lines[1].replace(CUBE, CUBE).replace(",30,30,", ",x,30,", 1)]) + "\n")
     assert main(["paper", "table", "1", "--results", str(results)]) == 1
     error = capsys.readouterr().err
-    assert error.startswith("drol: warning: left out: ")
+    assert error.startswith("drol: warning: skipped: ")
     assert "results.csv" in error
     where = ["--results", str(results), "--root", str(results.parent)]
     plan = ["plan", "fig2", "--scale", "smoke", "--commands"]
     for command in (["figure", "4", "--out", str(results.parent)], ["summary"], ["status"], plan):
         assert main(["paper", *command, *where]) == 1
-        assert capsys.readouterr().err.startswith("drol: warning: left out: ")
+        assert capsys.readouterr().err.startswith("drol: warning: skipped: ")
 
 
 OTHER_FILES = {

@@ -84,7 +84,7 @@ def read_arguments(arguments: list[str]) -> tuple[dict[str, Any], Namespace]:
     for name in parsed.methods or ():
         find_algorithm(name)
     if parsed.json and not parsed.json.absolute().parent.is_dir():
-        raise InputError(f"cannot write {parsed.json}: there is no folder {parsed.json.absolute().parent}")
+        raise InputError(f"cannot write {parsed.json}: the folder {parsed.json.absolute().parent} does not exist")
     given = {name: getattr(parsed, name) for name in ("methods", "rounds", "episodes", "seeds")}
     given = {name: value for name, value in given.items() if value is not None}
     options = {"rounds": 5, "candidates": CANDIDATES, "seeds": 8} | (QUICK if parsed.quick else {}) | given
