@@ -79,7 +79,7 @@ def test_gaps_are_refused_or_split(path):
     assert stored.manifest["splits"]["train"]["episodes"] == 6
     assert stored.manifest["counts"]["splits"] == 3
     assert any(
-        "3 episodes were cut at gaps in time" in each for each in audit_stored("mine", stored.folder.parent).notes
+        "3 cuts at gaps in time split episodes" in each for each in audit_stored("mine", stored.folder.parent).notes
     )
 
 

@@ -21,7 +21,9 @@ def test_a_start_is_measured_and_leaves_its_programs_in_the_cache(tmp_path):
 
 
 def test_evaluation_counts_the_steps_of_episodes_that_are_cut(monkeypatch):
-    source = SimpleNamespace(make_environment=lambda task: functools.partial(Walk, "healthy"))
+    source = SimpleNamespace(
+        make_environment=lambda task: functools.partial(Walk, "healthy"), shares_process=lambda task: True
+    )
     monkeypatch.setattr("drol.tasks.find_source", lambda task: source)
     monkeypatch.setattr(fresh_process, "STEPS", 3)
     evaluation = fresh_process.Evaluation("toy")
