@@ -30,11 +30,17 @@ sys.dont_write_bytecode = False
 
 # Tests that train, compile much, start many processes or open a browser: `./run test --quick` leaves them out.
 SLOW = (
+    "algorithms/beyond/",
+    "cli/data/test_show.py",
     "cli/test_demo.py",
     "cli/test_evaluate.py",
+    "cli/test_export.py",
     "cli/test_train.py",
     "contract/",
+    "data/test_on_disk.py",
+    "data/test_replay.py",
     "evaluation/",
+    "export/",
     "jobs/",
     "learning/",
     "reference/",
@@ -44,6 +50,7 @@ SLOW = (
     "storm/",
     "tasks/",
     "test_examples.py",
+    "test_own_data.py",
     "test_stored.py",
     "tracking/",
     "training/",

@@ -30,8 +30,20 @@ def run_block(kind: str, text: str) -> str:
     for line in text.splitlines():
         words = shlex.split(line)
         assert words[0] == "drol"
-        assert main([*words[1:], *(SMALLER if words[1] == "train" else [])]) == 0, line
+        if words[1] == "train":
+            print(train(words[1:]))
+        else:
+            assert main(words[1:]) == 0, line
     return ""
+
+
+def train(words: list[str]) -> str:
+    """Train in a process with more of XLA's optimisations: 5,000 updates take a third of the time."""
+    command = [sys.executable, "-m", "drol.cli.main", *words, *SMALLER]
+    flags = {"XLA_FLAGS": os.environ["XLA_FLAGS"].replace("optimization_level=0", "optimization_level=1")}
+    answer = subprocess.run(command, env=os.environ | flags, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
 
 
 @pytest.mark.timeout(1200)
