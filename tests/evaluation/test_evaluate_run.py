@@ -100,8 +100,8 @@ def test_fewer_episodes_do_not_take_the_place_of_more_unless_that_is_asked_for(r
     with pytest.raises(InputError) as caught:
         evaluate(run, episodes=1, processes=1)
     assert str(caught.value) == (
-        f"{run.path} has 2 episodes of step 12, seed 0, best of 1, and 1 would take their place; play as many, or give "
-        "--replace"
+        f"{run.path}: step 12, seed 0, best of 1 has 2 stored episodes; 1 would replace them; play at least as "
+        "many, or give --replace"
     )
     assert run.extra_evaluations == first
     assert evaluate(run, episodes=1, processes=1, step=6)[0].step == 6  # of another step

@@ -85,7 +85,7 @@ def test_parameters_are_lists_ranges_and_distributions_with_conditions(tmp_path)
         ("seeds = [true]", "seeds\\[0\\]: expected an integer, got True"),
         ("seeds = [-1]", "seeds has -1; a seed is from 0 to"),
         ("seeds = [1180591620717411303424]", "seed"),
-        ('root = "a\\u0000b"', "root is .*; a path has no character 0"),
+        ('root = "a\\u0000b"', "root is .*; it contains a null character"),
         (
             "[parameters]\nlearning_rate = { from = -1e308, to = 1e308, distribution = 'uniform' }",
             "parameters.learning_rate goes from -1e\\+308 to 1e\\+308; the width must be below",

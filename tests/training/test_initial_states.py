@@ -93,7 +93,7 @@ def test_a_run_that_was_cut_goes_on_without_the_other(other, tmp_path, monkeypat
             r"cannot start from .*; the checkpoint of step 12 does not fit: states/.* is float32\[2, .* is expected",
         ),
         ({"seeds": (0, 1)}, "has seeds 0 7 and not 1; choose seeds of these"),
-        ({"standardise_observations": True}, "the observations of .* are standardised otherwise"),
+        ({"standardise_observations": True}, "the observations of .* have another standardisation"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(other, tmp_path, changes, message):
@@ -128,5 +128,5 @@ def test_the_same_standardisation_is_accepted(tmp_path):
     run(tmp_path / "first", standardise_observations=True, observation_scale=2.0, steps=3)
     options = {"standardise_observations": True, "start_from": str(tmp_path / "first"), "steps": 3}
     assert run(tmp_path / "second", observation_scale=2.0, **options).step == 3
-    with pytest.raises(InputError, match="standardised otherwise"):
+    with pytest.raises(InputError, match="another standardisation"):
         run(tmp_path / "third", observation_scale=1.0, **options)

@@ -208,7 +208,7 @@ class Assembler(StepChecker):
         super().__init__(names, reading, problems)
         self.from_success = reading.fill_reward == "success" and "reward" not in names
         if self.from_success and "success" not in names:
-            raise InputError("--fill-reward is success, but no column says it; name it with --success")
+            raise InputError("--fill-reward is success, but no column has the success; name the column with --success")
         if "reward" not in names and reading.fill_reward is None:
             raise InputError(NO_REWARD)
         if self.from_success:

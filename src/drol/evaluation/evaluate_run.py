@@ -174,6 +174,6 @@ def refuse_fewer(run: Run, step: int, best_of: int, acting: Mapping[str, Any], e
     for old in run.extra_evaluations:
         if identity(old) in wanted and len(old.episodes) > episodes:
             raise InputError(
-                f"{run.path} has {len(old.episodes)} episodes of step {step}, seed {old.seed}, best of {best_of}, and "
-                f"{episodes} would take their place; play as many, or give --replace"
+                f"{run.path}: step {step}, seed {old.seed}, best of {best_of} has {len(old.episodes)} stored episodes; "
+                f"{episodes} would replace them; play at least as many, or give --replace"
             )

@@ -225,7 +225,9 @@ class RunDirectory:
         if not (whole and lengths.ndim == 1 and np.issubdtype(lengths.dtype, np.integer)):
             raise InputError(f"{path} has no positions of episodes")
         if (lengths < 1).any() or lengths.sum() != len(positions):
-            raise InputError(f"{path} has {len(positions)} positions, and its episodes have others")
+            raise InputError(
+                f"{path} has {len(positions)} positions, but the lengths of its episodes sum to {lengths.sum()}"
+            )
         return np.split(positions, np.cumsum(lengths)[:-1])
 
     def video(self, step: int, seed: int, episode_seed: int) -> Path:

@@ -175,7 +175,7 @@ class Sweep:
             if not 0 <= seed <= MOST_SEEDS:
                 raise InputError(f"seeds has {seed}; a seed is from 0 to {MOST_SEEDS}")
         if "\0" in str(self.root):
-            raise InputError(f"root is {str(self.root)!r}; a path has no character 0")
+            raise InputError(f"root is {str(self.root)!r}; it contains a null character, which no path may have")
         if self.seeds_per_run < 1:
             raise InputError(f"seeds_per_run is {self.seeds_per_run}; it must be at least 1")
         for method in self.methods:

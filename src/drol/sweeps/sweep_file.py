@@ -74,7 +74,7 @@ def read_parameter(name: str, value: tuple[Setting, ...] | Mapping[str, Any]) ->
         return Parameter(name, (), distribution, low, high, methods)
     raise InputError(
         f"{what} has {', '.join(value)}; it must have values, or from, to and step, or from, to and distribution, or "
-        "values and distribution = 'choice'; and methods, where it is not for all of them"
+        "values and distribution = 'choice'; and methods if it applies only to some methods"
     )
 
 

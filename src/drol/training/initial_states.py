@@ -72,7 +72,7 @@ def check_same_inputs(path: Path, policy: Policy, standardisation: Standardisati
         raise InputError(f"observations of {path} have shape {list(theirs)}; those of {task.name} have {list(ours)}")
     if not jax.tree.all(jax.tree.map(np.array_equal, policy.standardisation, standardisation)):
         raise InputError(
-            f"the observations of {path} are standardised otherwise; use its standardise_observations, "
+            f"the observations of {path} have another standardisation; use its standardise_observations, "
             "observation_scale and data, or train it without standardising"
         )
     for what in ("observation", "action"):

@@ -26,7 +26,9 @@ def add_plan_flags(parser: Parser) -> None:
     )
     parser.add_argument("--tasks", default="*", metavar="GLOB", help="only tasks whose name matches, such as 'cube-*'")
     parser.add_argument("--methods", nargs="+", metavar="NAME", help=f"only these columns of {', '.join(COLUMNS)}")
-    parser.add_argument("--seeds", type=whole_number, metavar="N", help="seeds of each task (default: of the scale)")
+    parser.add_argument(
+        "--seeds", type=whole_number, metavar="N", help="seeds of each task (default: as many as the scale has)"
+    )
     parser.add_argument(
         "--seeds-per-run",
         type=whole_number,

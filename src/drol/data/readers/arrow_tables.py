@@ -286,7 +286,7 @@ class ArrowFile(TableFile):
             raise
         except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
             line = " ".join(str(error).split())[:200]
-            raise InputError(f"{self.path} is not a whole Arrow file ({line}); fetch or write it again") from error
+            raise InputError(f"{self.path} is not a complete Arrow file ({line}); fetch or write it again") from error
 
     def describe(self, table: Any) -> tuple[Any, int]:
         return table.schema, sum(batch.num_rows for batch in self.stored(table))
