@@ -1,9 +1,9 @@
-"""How long one action takes on one core: bare products of the network, drol_runtime, onnxruntime, jax; and a server.
+"""Time one action on one core: the network's bare matrix products, drol_runtime, onnxruntime, jax and a server.
 
     taskset -c 0 python benchmarks/acting.py --json results/acting.json --document docs/deploy.md
 
-A run of the paper's size (four layers of 512) is made with untrained networks, exported and timed. All candidates
-take turns in one loop, so that what else the machine does hits all of them.
+The benchmark makes a run of the paper's size (four layers of 512) with untrained networks, exports it and times it.
+All candidates take turns in one loop, so that other load on the machine affects all of them.
 """
 
 import argparse
@@ -33,15 +33,15 @@ from drol.runs.directory import RunDirectory
 from drol_reproduction.documents import fill_document
 from drol_reproduction.propositions.proposition_tables import markdown
 
-OBSERVATIONS, ACTIONS = 29, 8  # of the ant
-STRETCH = 1024  # calls before it is the next one's turn, so that few of them find the networks of another in the cache
+OBSERVATIONS, ACTIONS = 29, 8  # sizes of the ant's observation and action
+STRETCH = 1024  # calls of a candidate in one turn, so that few calls find another candidate's networks in the cache
 SERVER_COLUMNS = {
     "clients": "d", "requests_per_second": ",.0f", "p50_ms": ".1f", "p99_ms": ".1f", "refused": "d",
 }  # fmt: skip
 
 
 def made_run(folder: Path) -> drol.Run:
-    """A run on random data whose policy has the paper's size."""
+    """Make a run on random data; its policy has the paper's size."""
     generator = np.random.default_rng(0)
     rows = 2000
     dataset = drol.Dataset.from_rows(
@@ -63,7 +63,7 @@ def made_run(folder: Path) -> drol.Run:
 
 
 def product_chain(bundle: Path):
-    """The matrix products of the network alone, into buffers: what no NumPy policy can be faster than."""
+    """Return a function with only the network's matrix products, into buffers: the lower bound for a NumPy policy."""
     weights = drol_runtime.read_bundle(bundle).weights
     kernels = [weights[f"actor/{layer}/kernel"][0] for layer in range(5)]
     buffers = [np.zeros((1, kernel.shape[1]), np.float32) for kernel in kernels]
@@ -78,7 +78,7 @@ def product_chain(bundle: Path):
 
 
 def candidates(run: drol.Run, bundle: Path):
-    """The ways to act, each a function of one observation."""
+    """Return the ways to act, each a function of one observation."""
     import onnxruntime
 
     robot, out = drol_runtime.load(bundle, seed=0), np.zeros(ACTIONS, np.float32)
@@ -98,7 +98,7 @@ def candidates(run: drol.Run, bundle: Path):
 
 
 def measure_latency(ways, calls: int):
-    """The time of each way in microseconds, percentiles 50 and 99; they take turns in short stretches."""
+    """Return percentiles 50 and 99 of each way's time in microseconds; the ways take turns in short stretches."""
     generator = np.random.default_rng(1)
     observations = generator.normal(size=(STRETCH, OBSERVATIONS)).astype(np.float32)
     times = {name: [] for name in ways}
@@ -118,7 +118,7 @@ def measure_latency(ways, calls: int):
 
 
 def measure_server(bundle: Path, clients: int, seconds: float):
-    """Requests per second and their latency, with a number of local clients that send requests without pause."""
+    """Return the requests per second and their latency; `clients` local clients send requests without pause."""
     command = [sys.executable, "-m", "drol_runtime.serve", str(bundle), "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
@@ -153,7 +153,7 @@ def measure_server(bundle: Path, clients: int, seconds: float):
 
 
 def tables(found) -> str:
-    """The numbers as they stand in docs/deploy.md."""
+    """Return the tables of docs/deploy.md."""
     bare = found["action_us"]["NumPy products alone"]["p50"]
     rows = [
         (name, f"{own['p50']:.0f}", f"{own['p99']:.0f}", f"{own['p50'] / bare:.1f}")

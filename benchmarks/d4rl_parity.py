@@ -1,7 +1,7 @@
-"""How D4RL's own policies fare in our environments. Run: python benchmarks/d4rl_parity.py WEIGHTS --csv FILE
+"""Score D4RL's own policies in our environments. Run: python benchmarks/d4rl_parity.py WEIGHTS --csv FILE
 
 WEIGHTS is a folder with dapg_{pen,door,hammer,relocate}.npz, door_human_demos.npz and d4rl_ant_walker.npz. In D4RL the
-experts score about 100, and the demonstrations have the returns that were recorded with them.
+experts score about 100, and replayed demonstrations reach their recorded returns.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def expert_episodes(hand_task: str, expert: Expert, episodes: int, drawn: bool) 
 
 
 def maze_episodes(maze: str, walker: Expert, episodes: int) -> list[Episode]:
-    """Play episodes of an antmaze with a walker that is shown the way."""
+    """Play episodes of an antmaze with a walker that follows a shortest path to the goal."""
     environment = make_antmaze(maze)
     played = []
     for seed in range(episodes):
@@ -61,11 +61,11 @@ def maze_episodes(maze: str, walker: Expert, episodes: int) -> list[Episode]:
 def replay_door(demonstrations: Path) -> dict[str, np.ndarray]:
     """Replay demonstrations of the door and return the rows of `door-human-v1`.
 
-    The demonstrated actions, clipped, are taken from the demonstrated initial states.
+    Each replay starts from the demonstrated initial state and takes the demonstrated actions, clipped.
     """
     states = [f"initial_state/{name}" for name in ("qpos", "qvel", "door_body_pos")]
     recorded = read_npz(demonstrations, ("actions", "terminals", *states))
-    environment = make_adroit("door").env  # without the horizon: demonstrations are longer
+    environment = make_adroit("door").env  # without the time limit, because demonstrations are longer
     rows = RowRecorder()
     starts = np.flatnonzero(np.concatenate([[True], recorded["terminals"][:-1]]))
     for number, (first, end) in enumerate(zip(starts, [*starts[1:], len(recorded["actions"])], strict=True)):

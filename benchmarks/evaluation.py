@@ -1,4 +1,4 @@
-"""The cost of one step of an evaluation over the cost of a bare environment step, in processor time.
+"""Measure the processor time of an evaluation step as a multiple of the time of a bare environment step.
 
     taskset -c 0 python benchmarks/evaluation.py --json results/evaluation.json
 
@@ -36,11 +36,11 @@ CASES = {  # name -> task, hyperparameters, steps of an episode
     "point maze, paper's size": (MAZE, {}, 200),
     "cube, paper's size": (CUBE, {}, 40),
 }
-REPLAYED = 3  # episodes whose steps are replayed alone
+REPLAYED = 3  # episodes whose actions are replayed as bare steps
 
 
 class CutShort(gymnasium.Wrapper):
-    """An environment whose episodes end after some steps at the latest."""
+    """An environment with a limit on the steps of an episode."""
 
     def __init__(self, environment, steps):
         super().__init__(environment)
@@ -124,7 +124,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parsed = parser.parse_args()
     jax.devices()
-    os.sched_setaffinity(0, CORES)  # the start of jax widens it to all cores
+    os.sched_setaffinity(0, CORES)  # jax, when it starts, resets the affinity to all cores
     found = {}
     for case in parsed.cases:
         found[case] = measure(case, parsed.episodes, parsed.rounds)

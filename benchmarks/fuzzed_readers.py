@@ -1,9 +1,9 @@
-"""What `fuzzing.py` tries: for each kind of file, good ones to start from, and a function that reads bytes as such.
+"""The readers that `fuzzing.py` tests: for each type of file, valid examples and a function that reads bytes.
 
-The first byte of an input chooses what the others are: the file itself, or a part of it in a file that is otherwise
-good and whose checksums are made right. The function raises an `InputError` if the file is refused and an
-`AssertionError` if what was read is not what is in it. drol is imported inside the functions, where its coverage can be
-watched.
+The first byte of an input selects the meaning of the other bytes: the complete file, or one part of an otherwise valid
+file with recomputed checksums. The function raises an `InputError` if drol rejects the file, and an `AssertionError` if
+the values that drol read differ from the values in the file. The functions import drol, so that atheris can trace its
+coverage.
 """
 
 import csv
@@ -29,7 +29,7 @@ STEPS = {
 
 
 def npz(folder: Path) -> tuple[Attempt, list[bytes]]:
-    """An archive as it is, or one array in a good archive."""
+    """A complete archive, or one array in a valid archive."""
     path = folder / "data.npz"
 
     def reference(names: Sequence[str]) -> dict[str, np.ndarray]:
@@ -53,7 +53,7 @@ def npz(folder: Path) -> tuple[Attempt, list[bytes]]:
 
 
 def hdf5(folder: Path) -> tuple[Attempt, list[bytes]]:
-    """Flat files and files of episodes."""
+    """Flat files, and files with a group for each episode."""
     import h5py
 
     path = folder / "data.hdf5"
@@ -83,7 +83,7 @@ def hdf5(folder: Path) -> tuple[Attempt, list[bytes]]:
 
 
 def parquet(folder: Path) -> tuple[Attempt, list[bytes]]:
-    """Lists of fixed and of any length, with and without sums of pages."""
+    """Lists of fixed and of variable length, with and without page checksums."""
     import pyarrow
     import pyarrow.parquet
 
@@ -112,7 +112,7 @@ def parquet(folder: Path) -> tuple[Attempt, list[bytes]]:
 
 
 def arrow(folder: Path) -> tuple[Attempt, list[bytes]]:
-    """Arrow's file format and its stream format, with lists of fixed and of any length."""
+    """Arrow's file format and its stream format, with lists of fixed and of variable length."""
     import pyarrow
     import pyarrow.ipc
 
@@ -200,7 +200,7 @@ def bag(folder: Path) -> tuple[Attempt, list[bytes]]:
 
 
 def read_steps(path: Path, reference: Callable[[Sequence[str]], Mapping[str, np.ndarray]]) -> None:
-    """Read a file in every way that drol does; compare its numbers with what another reader finds."""
+    """Read a file in every way that drol does; compare the numbers with another reader's numbers."""
     from drol.data.importing.audit import audit_files, audit_stored
     from drol.data.importing.import_files import import_files
     from drol.data.readers import open_steps
@@ -213,7 +213,7 @@ def read_steps(path: Path, reference: Callable[[Sequence[str]], Mapping[str, np.
         for field, names in file.chosen.items():
             found = np.concatenate([block[field] for block in blocks])
             wanted = np.concatenate([expected[name].reshape(len(found), -1) for name in names], -1)
-            with np.errstate(invalid="ignore"):  # to cast a NaN of some kinds makes NumPy warn
+            with np.errstate(invalid="ignore"):  # NumPy warns about casts of some NaN values
                 np.testing.assert_array_equal(found.reshape(wanted.shape).astype(float), wanted.astype(float))
     audit = audit_files([path])
     assert str(audit).replace("\n", "").isprintable()
@@ -226,7 +226,7 @@ def read_steps(path: Path, reference: Callable[[Sequence[str]], Mapping[str, np.
 
 
 def episodes_hdf5(folder: Path) -> tuple[Attempt, list[bytes]]:
-    """HDF5 files of robomimic and d3rlpy; the first byte says which."""
+    """HDF5 files of robomimic or d3rlpy; the first byte selects the format."""
     import h5py
 
     path = folder / "data.hdf5"
@@ -320,7 +320,7 @@ def minari(folder: Path) -> tuple[Attempt, list[bytes]]:
 
 
 def import_and_check(path: Path) -> None:
-    """Audit and import files; check that the dataset is what the audit said."""
+    """Audit and import files; check that the dataset agrees with the audit."""
     from drol.data.import_options import ReadingOptions
     from drol.data.importing.audit import audit_files, audit_stored
     from drol.data.importing.import_files import import_files
@@ -338,7 +338,7 @@ def import_and_check(path: Path) -> None:
 
 
 def results(folder: Path) -> tuple[Attempt, list[bytes]]:
-    """Files of results, which are read, checked and compared."""
+    """Result files; drol reads, checks and compares them."""
     from drol.results.result import Result, settings_id
 
     path = folder / "results.csv"
@@ -371,7 +371,7 @@ def results(folder: Path) -> tuple[Attempt, list[bytes]]:
 
 
 def sweep(folder: Path) -> tuple[Attempt, list[bytes]]:
-    """Sweep files, whose runs are listed."""
+    """Sweep files; drol lists their runs."""
     path = folder / "sweep.toml"
 
     def attempt(data: bytes) -> None:
@@ -396,7 +396,7 @@ num_candidates = { values = [1, 4], methods = ["drol"] }
 
 
 def bundle_of(folder: Path) -> Path:
-    """The folder of an exported policy."""
+    """Make the folder of an exported policy."""
     import drol
     from drol.export.export import export_policy
 
@@ -406,7 +406,7 @@ def bundle_of(folder: Path) -> Path:
 
 
 def bundle(folder: Path) -> tuple[Attempt, list[bytes]]:
-    """The files of an exported policy, as they are or with the sums made right."""
+    """The files of an exported policy, as they are or with recomputed checksums."""
     import drol_runtime
     from drol_runtime.bundle import digest
 
@@ -444,7 +444,7 @@ def bundle(folder: Path) -> tuple[Attempt, list[bytes]]:
 
 
 def requests(folder: Path) -> tuple[Attempt, list[bytes]]:
-    """Requests to the policy server; whatever was sent, it then answers a good one."""
+    """Requests to the policy server; after any request, the server must still answer a valid one."""
     import socket
     import threading
 
@@ -491,7 +491,7 @@ def requests(folder: Path) -> tuple[Attempt, list[bytes]]:
 
 
 def dataset(folder: Path) -> tuple[Attempt, list[bytes]]:
-    """A manifest as it is or with its sum made right; an array of a dataset as it is, or with all sums made right."""
+    """A manifest or an array of a dataset, as it is or with recomputed checksums."""
     from drol.data.dataset import Dataset
     from drol.data.importing.audit import audit_stored
     from drol.data.importing.episode_writer import EpisodeWriter
@@ -521,7 +521,7 @@ def dataset(folder: Path) -> tuple[Attempt, list[bytes]]:
         for path, content in whole.items():
             path.write_bytes(content)
         paths[letter].write_bytes(data[1:])
-        forged = letter == b"s"[0] or letter < 96  # upper case
+        forged = letter == b"s"[0] or letter < 96  # below 96: an upper-case letter
         if letter == b"s"[0]:
             try:
                 content = json.loads(data[1:])
@@ -547,7 +547,7 @@ def dataset(folder: Path) -> tuple[Attempt, list[bytes]]:
 
 
 def trained_run(folder: Path) -> Path:
-    """The folder of a run of two updates."""
+    """Make the folder of a run of two updates."""
     import drol
     from drol.algorithms.bc import BC
 
@@ -571,7 +571,7 @@ def config(folder: Path) -> tuple[Attempt, list[bytes]]:
 
 
 def rows(folder: Path) -> tuple[Attempt, list[bytes]]:
-    """The files of rows of a run."""
+    """The row files of a run."""
     import drol
 
     run = trained_run(folder)
@@ -610,7 +610,7 @@ def rows(folder: Path) -> tuple[Attempt, list[bytes]]:
 
 
 def policy(folder: Path) -> tuple[Attempt, list[bytes]]:
-    """Manifest and arrays of a policy, as they are or with the sums made right."""
+    """Manifest and arrays of a policy, as they are or with recomputed checksums."""
     import drol
 
     saved = next(each for each in sorted((trained_run(folder) / "policies").iterdir()) if each.is_dir())

@@ -1,13 +1,13 @@
 """Coverage-guided fuzzing of everything that reads files: python benchmarks/fuzzing.py --minutes 60 --csv FILE
 
-Each reader gets an equal share of the time, in a separate process that restarts after a crash. A file may be
-read, to exactly the numbers that another reader of the format finds in it, or refused with an `InputError`; everything
-else is a fault: a traceback, a warning, an abort of the process, more than 30 seconds, another number. Faults are
-written to --faults with the bytes that cause them, and make the exit code 1.
+Each reader gets an equal share of the time, in a separate process that restarts after a crash. drol must either read a
+file, with exactly the numbers that another reader of the format returns, or reject it with an `InputError`. Everything
+else is a fault: a traceback, a warning, an abort of the process, more than 30 seconds, or a different number. The
+command writes each fault to --faults with the bytes that cause it, and then exits with code 1.
 
 Inputs come from atheris (pip install atheris), which follows the coverage of drol's own code; the libraries beneath
-(HDF5, Arrow, NumPy) are not instrumented. Without atheris, bytes of good files are changed at random. What a checksum
-protects is also tried with the checksum made right again, or nothing behind it would ever be reached.
+(HDF5, Arrow, NumPy) are not instrumented. Without atheris, the command changes random bytes of valid files. It also
+tries changed data with recomputed checksums, because wrong checksums would hide the code that reads the data.
 """
 
 import argparse
@@ -36,7 +36,7 @@ COLUMNS = ("reader", "engine", "minutes", "files", "read", "refused", "traceback
 
 
 class Counter:
-    """Counts what becomes of each file, and keeps the first file of each fault."""
+    """Counts the outcome of each file, and keeps the first file of each fault."""
 
     def __init__(self, attempt: Any, counts: Path, faults: Path):
         self.attempt, self.path, self.faults = attempt, counts, faults
@@ -91,9 +91,9 @@ def fuzz(reader: str, seconds: float, seed: int, counts: Path, faults: Path) -> 
             attempt, seeds = READERS[reader](folder)
         counter = Counter(attempt, counts, faults)
         for content in seeds:
-            attempt(content)  # the good files must be read
+            attempt(content)  # valid files must be read without an error
         if not guided:
-            return mutate(counter, seeds, time.monotonic() + seconds, seed)  # without the time before
+            return mutate(counter, seeds, time.monotonic() + seconds, seed)  # excludes the preparation time
         corpus = folder / "corpus"
         corpus.mkdir()
         for number, content in enumerate(seeds):
@@ -107,7 +107,7 @@ def fuzz(reader: str, seconds: float, seed: int, counts: Path, faults: Path) -> 
         flags += ["-rss_limit_mb=4096", "-len_control=0", "-mutate_depth=1"]
 
         def mutator(data: bytes, largest: int, seed: int) -> bytes:
-            """Change a good file every second time: what atheris thinks of is mostly refused at the first byte."""
+            """Change a valid file every second time, because drol rejects most inputs of atheris at the first byte."""
             generator = random.Random(seed)
             if generator.random() < 0.5:
                 return change(generator.choice(seeds), generator)[:largest]
@@ -135,7 +135,7 @@ def change(content: bytes, generator: random.Random) -> bytes:
 
 
 def mutate(counter: Counter, seeds: list[bytes], stop: float, seed: int) -> None:
-    """Try changed good files until the time is over."""
+    """Try changed valid files until the time is over."""
     generator = random.Random(seed)
     while time.monotonic() < stop:
         signal.alarm(LONGEST_SECONDS)
@@ -162,7 +162,7 @@ def run_reader(reader: str, seconds: float, faults: Path, seed: int = 0) -> dict
                     code = child.wait()
             if code == 0:
                 log.unlink()
-            else:  # 70: libFuzzer's for more than the longest time
+            else:  # 70: libFuzzer's exit code for a timeout
                 deaths["hangs" if code in (70, -signal.SIGALRM, -signal.SIGKILL) else "aborts"] += 1
         found = collections.Counter(json.loads(counts.read_text()) if counts.exists() else {}) + deaths
     return {"reader": reader, "engine": engine, "minutes": round(seconds / 60, 1)} | {

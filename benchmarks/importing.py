@@ -1,11 +1,11 @@
-"""How fast large files are imported and how much memory that takes, beside a bare loop over the same file.
+"""Measure the speed and the memory of importing large files, beside a bare loop over the same file.
 
     python benchmarks/importing.py --gigabytes 2 --folder /tmp/big --out results/importing.json
 
-Each file is made, read by the library of its format alone (every value once, in blocks of about 8 MB), read as steps by
-drol, and imported; each in a separate process, on one core, the best of several repeats. Speeds are in MB of the arrays
-per second of processor time, which other work on the machine changes little; the seconds of the wall are given, too.
-The files and datasets are removed afterwards.
+The benchmark writes each file, reads it with only the library of its format (every value once, in blocks of about
+8 MB), reads it as steps with drol, and imports it. Each of these is measured in a separate process on one core, as the
+best of several repeats. Speeds are in MB of the arrays per second of processor time, which other load on the machine
+changes little; wall-clock times are given, too. The benchmark removes the files and datasets afterwards.
 """
 
 import argparse
@@ -27,7 +27,7 @@ KINDS = ("npz", "compressed npz", "hdf5", "compressed hdf5", "parquet", "csv")
 
 
 def make_blocks(rows):
-    """Rows of a random walk, some at a time, by the names of D4RL."""
+    """Yield blocks of rows of a random walk, under the names of D4RL."""
     generator = np.random.default_rng(0)
     for first in range(0, rows, BLOCK):
         count = min(BLOCK, rows - first)
@@ -94,7 +94,7 @@ def write(path, kind, rows):
 
 
 def read_bare(path, kind):
-    """Read every value once, with the library of the format alone."""
+    """Read every value once, with only the library of the format."""
     total = 0.0
     if "npz" in kind:
         import zipfile
@@ -125,7 +125,7 @@ def read_bare(path, kind):
 
 
 def child(what, path, kind, root):
-    """Do one thing; print seconds of the processor and of the wall, and the largest memory in MB."""
+    """Run one measurement; print processor seconds, wall-clock seconds and the peak memory in MB."""
     if what == "import":
         import drol.data.importing.import_files
     started, wall = time.process_time(), time.perf_counter()

@@ -3,8 +3,8 @@
     python benchmarks/loading.py                               a generated file of antmaze-large
     python benchmarks/loading.py --file antmaze-large-navigate-v0.npz     that file, tiled to a million transitions
 
-Time covers the call, without imports; on a busy machine look at its processor time. Memory is the peak of the process
-above what it held before the call.
+Time covers the call, without imports; on a busy machine, compare the processor time. Memory is the peak of the process
+minus its memory before the call.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def main() -> int:
         write(path.with_name("data-val.npz"), arguments.file, arguments.transitions // 10, arguments.stored)
         print(f"{path.stat().st_size / 1e6:,.0f} MB, {'stored' if arguments.stored else 'compressed'}", flush=True)
         best = {}
-        for _ in range(arguments.repeats):  # in turn, so that a busy moment meets both
+        for _ in range(arguments.repeats):  # in turn, so that a busy moment affects both
             for name in PROGRAMS:
                 row = measure(name, arguments.task, path)
                 best[name] = {key: min(value, best.get(name, row)[key]) for key, value in row.items()}

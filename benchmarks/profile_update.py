@@ -1,4 +1,4 @@
-"""Where the time of one update goes, operation by operation: taskset -c 0 python benchmarks/profile_update.py
+"""Measure the share of each operation in the time of one update: taskset -c 0 python benchmarks/profile_update.py
 
 Run it on one core: the profiler then sees one operation after the other, and the shares add up.
 """
@@ -23,7 +23,7 @@ OPERATION = re.compile(r"%?([\w.-]+) = \(?\w+\[([\d,]*)\][^ ]* (\w[\w-]*)\((.*)"
 
 
 def kind_of(name: str, shape: tuple[int, ...], opcode: str, rest: str, candidates: int) -> str:
-    """Return what an operation of the compiled loop does, told from its shapes."""
+    """Return the type of an operation of the compiled loop, derived from its shapes."""
     rows = 256 * candidates
     if opcode == "dot":
         if rows in shape or shape[:2] == (256, candidates):

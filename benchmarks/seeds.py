@@ -1,6 +1,6 @@
-"""Several seeds on a CPU: in one program, one after the other, or each in a thread: python benchmarks/seeds.py
+"""Time several seeds on a CPU in one program, one after the other, and in threads: python benchmarks/seeds.py
 
-What `drol.training.updates` does on CPUs is the fastest of these; they are timed in turn, so that ratios are fair.
+On CPUs, `drol.training.updates` uses the fastest of these. The benchmark times them in turn, so that ratios are fair.
 """
 
 import argparse
@@ -24,7 +24,7 @@ NETWORKS = {"paper": ({}, 4), "laptop": (DROL.presets["laptop"], 60)}  # hyperpa
 
 
 class Trained:
-    """Some seeds in training."""
+    """Several seeds in training."""
 
     def __init__(self, algorithm: Algorithm, dataset: Dataset, seeds: tuple[int, ...], updates: int):
         self.algorithm, self.dataset, self.keys, self.updates = algorithm, dataset, seed_keys(seeds), updates
@@ -32,7 +32,7 @@ class Trained:
         self.totals = zero_totals(algorithm, self.states, dataset, self.keys)
 
     def train(self) -> None:
-        """All seeds in one program."""
+        """Train all seeds in one program."""
         arguments = self.algorithm, self.states, self.totals, self.dataset, self.keys, 1, self.updates
         self.states, self.totals = jax.block_until_ready(train_chunk(*arguments))
 
