@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from drol.cli.main import main
-from drol_reproduction.propositions import numbers, proposition_figures
+from drol_reproduction.propositions import proposition_figures, proposition_numbers
 from drol_reproduction.propositions.proposition_tables import COMMAND, proposition_tables
 
 
@@ -12,8 +12,8 @@ from drol_reproduction.propositions.proposition_tables import COMMAND, propositi
 def few_numbers(monkeypatch):
     """Limit the command to two updates of one actor and one figure; take its other numbers from the stored file."""
     stored = json.loads((Path(__file__).parents[3] / "results" / "propositions.json").read_text())
-    monkeypatch.setattr(numbers, "cheap_numbers", lambda: stored)
-    monkeypatch.setattr(numbers, "ACTORS", {"tiny": (1.0, 0.0, 2)})
+    monkeypatch.setattr(proposition_numbers, "cheap_numbers", lambda: stored)
+    monkeypatch.setattr(proposition_numbers, "ACTORS", {"tiny": (1.0, 0.0, 2)})
     monkeypatch.setattr(proposition_figures, "FIGURES", {"3-bias": proposition_figures.bias_figure})
 
 

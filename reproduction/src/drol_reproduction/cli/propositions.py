@@ -31,8 +31,8 @@ def run(arguments: list[str]) -> int:
         raise InputError(f"--out is {parsed.out}, which is a file; name a folder")
     try:
         from drol.reports.figure_style import save_figure
-        from drol_reproduction.propositions.numbers import all_numbers
         from drol_reproduction.propositions.proposition_figures import FIGURES
+        from drol_reproduction.propositions.proposition_numbers import all_numbers
         from drol_reproduction.propositions.proposition_tables import COMMAND, proposition_tables
     except ModuleNotFoundError as error:
         raise InputError(f"the propositions need {error.name}; install it with: pip install 'drol[report]'") from error

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from drol_reproduction.propositions.numbers import Numbers
+from drol_reproduction.propositions.proposition_numbers import Numbers
 
 COMMAND = "drol paper propositions"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from drol_reproduction.documents import START, fill_blocks
-from drol_reproduction.propositions.numbers import cheap_numbers
+from drol_reproduction.propositions.proposition_numbers import cheap_numbers
 from drol_reproduction.propositions.proposition_tables import COMMAND, proposition_tables
 
 ROOT = Path(__file__).parents[3]
