@@ -1,7 +1,7 @@
 """The registry of algorithms: built-in ones and yours.
 
-One of your own is used in the same process after `register_algorithm`, and everywhere, the command line included, if
-the package that has it is installed and names it as an entry point of the group "drol.algorithms".
+`register_algorithm` makes your algorithm known in the same process. If an installed package declares it as an entry
+point of the group "drol.algorithms", every process and the command line know it.
 """
 
 import functools
@@ -50,8 +50,8 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "drol-choice": DROLChoice,
     "drol-control": DROLControl,
 }
-REGISTERED: dict[str, type[Algorithm]] = {}  # those of others
-ENTRY_POINTS = "drol.algorithms"  # the group under which an installed package names its algorithms
+REGISTERED: dict[str, type[Algorithm]] = {}  # algorithms that are not built in
+ENTRY_POINTS = "drol.algorithms"  # the group in which installed packages declare their algorithms
 
 
 @overload
@@ -59,14 +59,14 @@ def register_algorithm(name: str) -> Callable[[Kind], Kind]: ...
 @overload
 def register_algorithm(name: str, kind: Kind) -> Kind: ...
 def register_algorithm(name: str, kind: Any = None) -> Any:
-    """Make an algorithm known by a name; without the class it is a decorator of it.
+    """Register an algorithm under a name; without the class, return a decorator. docs/extend.md has an example.
 
     Args:
         name: The name for `drol train --algorithm` and for the files of a run: letters, digits, - and _.
-        kind: The class, a subclass of `Algorithm`.
+        kind: The class, a subclass of `Algorithm`; None to use `@register_algorithm("mine")` above a class.
 
     Returns:
-        The class, or the decorator: `@register_algorithm("mine")` above a class.
+        The class, or the decorator.
     """
     if kind is None:
         return functools.partial(register_algorithm, name)
@@ -83,14 +83,14 @@ def register_algorithm(name: str, kind: Any = None) -> Any:
 
 
 def known_algorithms() -> dict[str, type[Algorithm]]:
-    """Return every algorithm by name: built-in, then registered, then those of installed packages."""
+    """Return all algorithms by name: first built-in ones, then registered ones, then ones of installed packages."""
     load_entry_points()
     return ALGORITHMS | REGISTERED
 
 
 @functools.cache
 def load_entry_points() -> None:
-    """Register the algorithms of installed packages, once; warn of each that cannot be used.
+    """Register the algorithms of installed packages once; warn about each algorithm that cannot be used.
 
     Every call imports all of them, so that a name in a run's file cannot decide which modules are imported.
     """
@@ -103,7 +103,7 @@ def load_entry_points() -> None:
 
 
 def find_algorithm(name: str) -> type[Algorithm]:
-    """Return the algorithm of this name; the error for an unknown name suggests the nearest one, and `--import`."""
+    """Return the algorithm of this name; the error for an unknown name suggests the nearest name and `--import`."""
     known = known_algorithms()
     if name not in known:
         advice = "If it is yours, add --import MODULE, or import its module in Python."
@@ -112,7 +112,7 @@ def find_algorithm(name: str) -> type[Algorithm]:
 
 
 def algorithm_name(algorithm: Algorithm | type[Algorithm]) -> str:
-    """Return the name of an algorithm or of its class; the name of the class if it is not registered."""
+    """Return the registered name of an algorithm or of its class; if it has none, the name of the class."""
     kind = algorithm if isinstance(algorithm, type) else type(algorithm)
     for name, known in known_algorithms().items():
         if kind is known:

@@ -20,7 +20,7 @@ from drol.transition import Metrics, Spec, Transition
 
 
 class State(eqx.Module):
-    """Everything that learns."""
+    """The state of training."""
 
     actor: Trainable[GaussianActor]
 
@@ -30,7 +30,10 @@ class State(eqx.Module):
 
 
 class BC(Algorithm):
-    """The mean action of the data: fast, and wrong where the data has several ways."""
+    """The mean action of the data: fast, and wrong where the data has several ways.
+
+    The paper that uses it as a baseline: https://arxiv.org/abs/2502.02538.
+    """
 
     learning_rate: float = hyperparameter(3e-4, "step size of Adam", minimum=1e-12, maximum=1)
     batch_size: int = hyperparameter(256, "B, transitions in one update", minimum=1, maximum=1_000_000)
@@ -59,7 +62,7 @@ class BC(Algorithm):
         return clip(mean + jax.random.normal(key, mean.shape))
 
     def step(self, state: State, batch: Transition) -> tuple[State, Metrics]:
-        """Do one update; nothing is drawn."""
+        """Do one update without random numbers."""
         actor, metrics = descend(state.actor, self.learning_rate, self.actor_loss, batch)
         return State(actor), metrics
 

@@ -42,7 +42,7 @@ from drol.transition import Metrics, Spec, Transition
 
 
 class Policy(eqx.Module):
-    """What `act` needs: the flow, its refinement, and the critic that chooses when more than one action is drawn."""
+    """The networks that `act` needs: the flow, its refinement, and the critic that chooses among several actions."""
 
     flow: VectorField
     refinement: LatentActor  # g(s, b), which sees the flow's action where other actors see a latent
@@ -50,7 +50,7 @@ class Policy(eqx.Module):
 
 
 class State(eqx.Module):
-    """Everything that learns."""
+    """The state of training."""
 
     flow: Trainable[VectorField]
     refinement: Trainable[LatentActor]
@@ -64,7 +64,10 @@ class State(eqx.Module):
 
 
 class DeFlow(Algorithm):
-    """A flow and a refinement of its samples, held to a budget by a learned multiplier."""
+    """A flow and a refinement of its samples, held to a budget by a learned multiplier.
+
+    Paper: https://arxiv.org/abs/2601.10471.
+    """
 
     target_divergence: float = hyperparameter(0.01, "delta, allowed mean squared refinement", minimum=0)
     discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
@@ -115,7 +118,7 @@ class DeFlow(Algorithm):
         return draw_flow(batch, key)
 
     def step(self, state: State, batch: Transition, draws: FlowDraws) -> tuple[State, Metrics]:
-        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
+        """Do one update with given draws; all losses and the target use the networks from before it."""
         flow_before, refinement_before = state.flow.network, state.refinement.network
         critic_before, log_alpha_before = state.critic.network, state.log_alpha.network
         base = flow_action(flow_before, batch.observation, draws.noise, self.flow_steps)
@@ -137,7 +140,7 @@ class DeFlow(Algorithm):
     def refine_loss(
         self, refinement: LatentActor, critic: QEnsemble, batch: Transition, base: Array, log_alpha: Array
     ) -> tuple[Array, Metrics]:
-        """Return the size of the refinement, weighted by the multiplier, and Q of the refined action."""
+        """Return the loss: the size of the refinement, weighted by the multiplier, minus Q of the refined action."""
         delta = refinement(batch.observation, base)
         divergence = jnp.square(delta).mean()
         q = critic(batch.observation, clip(base + delta)).mean(0)  # [batch]

@@ -44,14 +44,14 @@ from drol.transition import Metrics, Spec, Transition
 
 
 class Policy(eqx.Module):
-    """What `act` needs: the actor, and the critic that chooses when more than one action is drawn."""
+    """The networks that `act` needs: the actor, and the critic that chooses among several actions."""
 
     actor: LatentActor
     critic: QEnsemble
 
 
 class State(eqx.Module):
-    """Everything that learns."""
+    """The state of training."""
 
     actor: Trainable[LatentActor]
     critic: Trainable[QEnsemble]
@@ -63,7 +63,10 @@ class State(eqx.Module):
 
 
 class DROL(Algorithm):
-    """A one-step policy that can keep the modes of the data: each action trains only its nearest candidate."""
+    """A one-step policy that can keep the modes of the data: each action trains only its nearest candidate.
+
+    Paper: https://arxiv.org/abs/2604.22229.
+    """
 
     bc_weight: float = hyperparameter(
         1.0, "weight of behaviour cloning against a normalised Q; the alpha of the paper's tables", minimum=0
@@ -114,7 +117,7 @@ class DROL(Algorithm):
         return draw_for_update(batch, self.num_candidates, key)
 
     def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
-        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
+        """Do one update with given draws; all losses and the target use the networks from before it."""
         actor_before, critic_before = state.actor.network, state.critic.network
         winner = self.route(actor_before, batch, draws.latent)
         target = self.bellman_target(state.target_critic, actor_before, batch, draws.next_latent)
@@ -124,14 +127,14 @@ class DROL(Algorithm):
         return State(actor, critic, target_critic), actor_metrics | critic_metrics
 
     def route(self, actor: LatentActor, batch: Transition, latent: Array) -> Array:
-        """Return the latent of the candidate nearest to each data action; forward only, so K costs no gradient."""
+        """Return the latent of the candidate nearest to each data action; K adds only forward passes, no gradients."""
         candidates = clip(actor.candidates(batch.observation, latent))  # [batch, K, action]
         return nearest_latent(candidates, latent, batch.action)
 
     def actor_loss(
         self, actor: LatentActor, critic: QEnsemble, batch: Transition, winner: Array
     ) -> tuple[Array, Metrics]:
-        """Return behaviour cloning and Q for the winner alone, which runs again, with a gradient."""
+        """Return the loss of the winner alone (cloning and Q), which is computed again with a gradient."""
         action = clip(actor(batch.observation, winner))  # [batch, action]
         bc_loss = jnp.square(action - batch.action).mean()
         q = aggregate(critic(batch.observation, action), self.actor_aggregation)  # [batch]

@@ -1,4 +1,4 @@
-"""DROL as its paper prints it: neither are candidates clipped in training, nor is Q normalised.
+"""DROL as its paper prints it: training neither clips candidates nor normalises Q.
 
     z_k ~ Unif(ball of radius sqrt(d_a)),  c_k = f(s, z_k),  k* = argmin_k |c_k - a|^2            (route)
     L_actor = |c_k* - a|^2  -  alpha min_j Q_j(s, c_k*)                                           (actor_loss)
@@ -31,7 +31,10 @@ from drol.transition import Metrics, Spec, Transition
 
 
 class DROLEquation(Algorithm):
-    """DROL by the equation that its paper prints: squared norm minus alpha times raw Q, without a clip."""
+    """DROL by the equation that its paper prints: squared norm minus alpha times raw Q, without a clip.
+
+    Paper: https://arxiv.org/abs/2604.22229.
+    """
 
     alpha: float = hyperparameter(1.0, "alpha, weight of Q against the squared norm", minimum=0)
     num_candidates: int = hyperparameter(16, "K, candidates drawn for each state", minimum=1, maximum=65536)
@@ -75,7 +78,7 @@ class DROLEquation(Algorithm):
         return draw_for_update(batch, self.num_candidates, key)
 
     def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
-        """Do one update with given draws; the Bellman target has the action of the actor that was just updated."""
+        """Do one update with given draws; the Bellman target uses the actor that was just updated."""
         critic_before = state.critic.network
         winner = self.route(state.actor.network, batch, draws.latent)
         actor, actor_metrics = descend(state.actor, self.learning_rate, self.actor_loss, critic_before, batch, winner)
@@ -85,13 +88,13 @@ class DROLEquation(Algorithm):
         return State(actor, critic, target_critic), actor_metrics | critic_metrics
 
     def route(self, actor: LatentActor, batch: Transition, latent: Array) -> Array:
-        """Return the latent of the candidate nearest to each data action; forward only, so K costs no gradient."""
+        """Return the latent of the candidate nearest to each data action; K adds only forward passes, no gradients."""
         return nearest_latent(actor.candidates(batch.observation, latent), latent, batch.action)
 
     def actor_loss(
         self, actor: LatentActor, critic: QEnsemble, batch: Transition, winner: Array
     ) -> tuple[Array, Metrics]:
-        """Return the squared norm and Q for the winner alone, which runs again, with a gradient."""
+        """Return the loss of the winner alone (squared norm and Q), which is computed again with a gradient."""
         action = actor(batch.observation, winner)  # [batch, action]
         squared_norm = jnp.square(action - batch.action).sum(-1).mean()
         q = aggregate(critic(batch.observation, action), self.actor_aggregation)  # [batch]
@@ -106,7 +109,7 @@ class DROLEquation(Algorithm):
         return batch.reward + self.discount * batch.continues * next_q  # [batch]
 
     def diagnose(self, state: State, batch: Transition, key: Array) -> Metrics:
-        """Return the figures of clipped candidates, which are the actions that it takes."""
+        """Return the diagnostics of clipped candidates, because the policy acts with clipped actions."""
         latent = self.draw(batch, key).latent
         candidates = clip(state.actor.network.candidates(batch.observation, latent))  # [batch, K, action]
         return candidate_diagnostics(candidates, batch.action)

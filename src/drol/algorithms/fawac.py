@@ -38,17 +38,17 @@ from drol.transition import Metrics, Spec, Transition
 
 
 class Policy(eqx.Module):
-    """What `act` needs: the flow, and the critic that chooses when more than one action is drawn."""
+    """The networks that `act` needs: the flow, and the critic that chooses among several actions."""
 
     flow: VectorField
     critic: QEnsemble
 
 
 class State(eqx.Module):
-    """Everything that learns."""
+    """The state of training."""
 
     flow: Trainable[VectorField]
-    value: Trainable[ValueFunction] | None  # None where the critics are the baseline
+    value: Trainable[ValueFunction] | None  # None if `baseline` is "policy"
     critic: Trainable[QEnsemble]
     target_critic: QEnsemble
 
@@ -58,7 +58,10 @@ class State(eqx.Module):
 
 
 class FAWAC(Algorithm):
-    """A flow policy that clones the better actions of the data more."""
+    """A flow policy that clones the better actions of the data more.
+
+    The paper that uses it as a baseline: https://arxiv.org/abs/2502.02538.
+    """
 
     alpha: float = hyperparameter(3.0, "alpha, inverse temperature of the advantage weights", minimum=0)
     largest_weight: float = hyperparameter(100.0, "cap of the advantage weights", minimum=0)
@@ -108,7 +111,7 @@ class FAWAC(Algorithm):
         return draw_flow(batch, key)
 
     def step(self, state: State, batch: Transition, draws: FlowDraws) -> tuple[State, Metrics]:
-        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
+        """Do one update with given draws; all losses and the target use the networks from before it."""
         flow_before, critic_before = state.flow.network, state.critic.network
         target = self.bellman_target(state.target_critic, flow_before, batch, draws.next_noise)
         weight = self.weight(state, batch, draws.noise)
@@ -122,7 +125,7 @@ class FAWAC(Algorithm):
         return State(flow, value, critic, target_critic), metrics
 
     def weight(self, state: State, batch: Transition, noise: Array) -> Array:
-        """Return how much each data action [batch] counts."""
+        """Return the weight [batch] of each data action."""
         critic = state.critic.network
         if state.value is None:
             policy_action = flow_action(state.flow.network, batch.observation, noise, self.flow_steps)

@@ -36,14 +36,14 @@ from drol.transition import Metrics, Spec, Transition
 
 
 class Policy(eqx.Module):
-    """What `act` needs: the flow, and the critic that chooses when more than one action is drawn."""
+    """The networks that `act` needs: the flow, and the critic that chooses among several actions."""
 
     flow: VectorField
     critic: QEnsemble
 
 
 class State(eqx.Module):
-    """Everything that learns."""
+    """The state of training."""
 
     flow: Trainable[VectorField]
     critic: Trainable[QEnsemble]
@@ -55,7 +55,10 @@ class State(eqx.Module):
 
 
 class FBRAC(Algorithm):
-    """A flow policy trained by back-propagation through its sampler."""
+    """A flow policy trained by back-propagation through its sampler.
+
+    The paper that uses it as a baseline: https://arxiv.org/abs/2502.02538.
+    """
 
     alpha: float = hyperparameter(10.0, "alpha, weight of flow matching against Q", minimum=0)
     discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
@@ -97,7 +100,7 @@ class FBRAC(Algorithm):
         return draw_flow(batch, key)
 
     def step(self, state: State, batch: Transition, draws: FlowDraws) -> tuple[State, Metrics]:
-        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
+        """Do one update with given draws; all losses and the target use the networks from before it."""
         flow_before, critic_before = state.flow.network, state.critic.network
         target = self.bellman_target(state.target_critic, flow_before, batch, draws.next_noise)
         flow, flow_metrics = descend(state.flow, self.learning_rate, self.actor_loss, critic_before, batch, draws)
@@ -108,7 +111,7 @@ class FBRAC(Algorithm):
     def actor_loss(
         self, flow: VectorField, critic: QEnsemble, batch: Transition, draws: FlowDraws
     ) -> tuple[Array, Metrics]:
-        """Return flow matching, and Q with a gradient through every Euler step and the clip."""
+        """Return the loss: flow matching, and Q with a gradient through every Euler step and the clip."""
         flow_loss = flow_matching_error(flow, batch, draws.flow_noise, draws.flow_time).mean()
         action = flow_action(flow, batch.observation, draws.noise, self.flow_steps)
         q = critic(batch.observation, action).mean(0)  # [batch]

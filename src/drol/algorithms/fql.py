@@ -38,14 +38,14 @@ from drol.transition import Metrics, Spec, Transition
 
 
 class Policy(eqx.Module):
-    """What `act` needs: the one-step actor, and the critic that chooses when more than one action is drawn."""
+    """The networks that `act` needs: the one-step actor, and the critic that chooses among several actions."""
 
     actor: LatentActor
     critic: QEnsemble
 
 
 class State(eqx.Module):
-    """Everything that learns."""
+    """The state of training."""
 
     flow: Trainable[VectorField]
     actor: Trainable[LatentActor]
@@ -58,7 +58,10 @@ class State(eqx.Module):
 
 
 class FQL(Algorithm):
-    """A one-step policy that imitates a flow, latent by latent, and climbs Q."""
+    """A one-step policy that imitates a flow, latent by latent, and climbs Q.
+
+    Paper: https://arxiv.org/abs/2502.02538.
+    """
 
     alpha: float = hyperparameter(10.0, "alpha, weight of distillation against Q", minimum=0)
     discount: float = hyperparameter(0.99, "gamma, discount of the Bellman target", minimum=0, maximum=1)
@@ -101,7 +104,7 @@ class FQL(Algorithm):
         return draw_flow(batch, key)
 
     def step(self, state: State, batch: Transition, draws: FlowDraws) -> tuple[State, Metrics]:
-        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
+        """Do one update with given draws; all losses and the target use the networks from before it."""
         flow_before, actor_before, critic_before = state.flow.network, state.actor.network, state.critic.network
         teacher = flow_action(flow_before, batch.observation, draws.noise, self.flow_steps)
         target = self.bellman_target(state.target_critic, actor_before, batch, draws.next_noise)
@@ -118,7 +121,7 @@ class FQL(Algorithm):
     def actor_loss(
         self, actor: LatentActor, critic: QEnsemble, batch: Transition, noise: Array, teacher: Array
     ) -> tuple[Array, Metrics]:
-        """Return distillation of the unclipped output and Q of the clipped one, for the same latent."""
+        """Return the loss: distillation of the unclipped output, and Q of the clipped output, for the same latent."""
         action = actor(batch.observation, noise)
         distill_loss = jnp.square(action - teacher).mean()
         q = critic(batch.observation, clip(action)).mean(0)  # [batch]

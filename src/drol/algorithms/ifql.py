@@ -4,7 +4,7 @@
     L_Q    = sum_j (Q_j(s, a) - r - gamma m V(s'))^2                                       (parts.summed_critic_loss)
     L_flow = |v(s, x_t, t) - (a - x_0)|^2 / d_a                                            (parts.flow_matching_loss)
 
-m = 1 - terminal (`batch.continues`). It acts with the one of N flow samples that `min_j Q_j` values most.
+m = 1 - terminal (`batch.continues`). It acts with the best of N flow samples by `min_j Q_j`.
 Reference: the baseline of "Flow Q-Learning", https://arxiv.org/abs/2502.02538.
 """
 
@@ -33,14 +33,14 @@ from drol.transition import Metrics, Spec, Transition
 
 
 class Policy(eqx.Module):
-    """What `act` needs: the flow, and the critic that chooses among its samples."""
+    """The networks that `act` needs: the flow, and the critic that chooses among its samples."""
 
     flow: VectorField
     critic: QEnsemble
 
 
 class State(eqx.Module):
-    """Everything that learns."""
+    """The state of training."""
 
     flow: Trainable[VectorField]
     value: Trainable[ValueFunction]
@@ -60,7 +60,10 @@ class Draws(eqx.Module):
 
 
 class IFQL(Algorithm):
-    """A cloned flow whose samples are chosen by an implicit critic when it acts."""
+    """A cloned flow whose samples are chosen by an implicit critic when it acts.
+
+    The paper that uses it as a baseline: https://arxiv.org/abs/2502.02538.
+    """
 
     num_samples: int = hyperparameter(32, "N, flow samples; the best one is the action", minimum=1, maximum=65536)
     expectile: float = hyperparameter(0.9, "kappa, expectile of the value function", minimum=0, maximum=1)
@@ -112,7 +115,7 @@ class IFQL(Algorithm):
         )
 
     def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
-        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
+        """Do one update with given draws; all losses and the target use the networks from before it."""
         critic_before = state.critic.network
         target = batch.reward + self.discount * batch.continues * state.value.network(batch.next_observation)
         value, value_metrics = descend(

@@ -33,7 +33,7 @@ from drol.transition import Metrics, Spec, Transition
 
 
 class State(eqx.Module):
-    """Everything that learns."""
+    """The state of training."""
 
     actor: Trainable[GaussianActor]
     value: Trainable[ValueFunction]
@@ -46,7 +46,10 @@ class State(eqx.Module):
 
 
 class IQL(Algorithm):
-    """A Gaussian policy that clones the better actions of the data; no action outside the data is ever valued."""
+    """A Gaussian policy that clones the better actions of the data; no action outside the data is ever valued.
+
+    Paper: https://arxiv.org/abs/2110.06169.
+    """
 
     alpha: float = hyperparameter(10.0, "alpha, inverse temperature of the advantage weights", minimum=0)
     expectile: float = hyperparameter(0.9, "kappa, expectile of the value function", minimum=0, maximum=1)
@@ -91,7 +94,7 @@ class IQL(Algorithm):
         return clip(mean + jax.random.normal(key, mean.shape))
 
     def step(self, state: State, batch: Transition) -> tuple[State, Metrics]:
-        """Do one update; nothing is drawn, and every loss sees the networks from before it."""
+        """Do one update without random numbers; all losses use the networks from before it."""
         value_before, critic_before = state.value.network, state.critic.network
         target = batch.reward + self.discount * batch.continues * value_before(batch.next_observation)
         value, value_metrics = descend(

@@ -1,4 +1,4 @@
-"""Pure functions and values that algorithms are made of."""
+"""Pure functions and values that several algorithms share."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -26,7 +26,7 @@ class Trainable(eqx.Module, Generic[Network]):
 
 
 def trainable(network: Network) -> Trainable[Network]:
-    """Return a network with the optimiser of its first step."""
+    """Return a network with the initial state of its optimiser."""
     return Trainable(network, ADAM.init(network))
 
 
@@ -51,7 +51,7 @@ def adam_step(trained: Trainable[Network], gradient: Network, learning_rate: flo
 def hold_part(
     new: Trainable[Network], old: Trainable[Network], name: str, held: bool | Array = True
 ) -> Trainable[Network]:
-    """Return `new`, but where `held` is true one of its networks and its moments of Adam as they are in `old`.
+    """Return `new`; if `held`, with one of its networks, and the Adam moments of that network, from `old`.
 
     All networks share Adam's step count, so it always advances.
     """
@@ -64,17 +64,17 @@ def hold_part(
 
 
 def polyak(online: Network, target: Network, rate: float | Array) -> Network:
-    """Move a target network a share `rate` of the way to the online network."""
+    """Return the target network, moved by the fraction `rate` of the way to the online network."""
     return jax.tree.map(lambda new, old: rate * new + (1 - rate) * old, online, target)
 
 
 def clip(action: Array) -> Array:
-    """Clip an action into the box [-1, 1]; the slope is 1 inside and 0 outside."""
+    """Clip an action to [-1, 1]; the derivative is 1 inside and 0 outside."""
     return jnp.clip(action, -1.0, 1.0)
 
 
 def aggregate(values: Array, how: str) -> Array:
-    """Return one value from those of an ensemble [ensemble, ...]: their mean, minimum, or lower bound.
+    """Reduce the values of an ensemble [ensemble, ...] to one value: their mean, minimum, or lower bound.
 
     The lower bound ("lcb") is the mean minus half a standard deviation.
     """
@@ -110,7 +110,7 @@ def critic_loss(critic: QEnsemble, batch: Transition, target: Array) -> tuple[Ar
 def best_action(
     critic: QEnsemble, observation: Array, actions: Array, *conditions: Array | float, how: str = "mean"
 ) -> Array:
-    """Return the one of several actions [N, action] for one observation that the critics value most."""
+    """Return the action with the highest value among several actions [N, action] for one observation."""
     if len(actions) == 1:
         return actions[0]
     return actions[aggregate(critic(observation, actions, *conditions), how).argmax()]
@@ -138,7 +138,7 @@ def draw_flow(batch: Transition, key: Array) -> FlowDraws:
 
 
 def flow_action(field: VectorField, observation: Array, noise: Array, steps: int) -> Array:
-    """Follow a field from noise to an action by Euler steps `x <- x + v(s, x, i/n)/n`, and clip the end."""
+    """Integrate a field from noise to an action by Euler steps `x <- x + v(s, x, i/n)/n`, and clip the result."""
     features = field.encoder(observation)
 
     def euler(x: Array, time: Array) -> tuple[Array, None]:
@@ -162,7 +162,7 @@ def flow_matching_loss(field: VectorField, batch: Transition, noise: Array, time
 def expectile_loss(
     value: ValueFunction, target_critic: QEnsemble, batch: Transition, expectile: float | Array
 ) -> tuple[Array, Metrics]:
-    """Return `E w (q - V(s))^2`, `q = min_j Qbar_j(s, a)`: w is kappa where q is above V and 1 - kappa below."""
+    """Return `E w (q - V(s))^2`, `q = min_j Qbar_j(s, a)`: w is kappa if q >= V, else 1 - kappa."""
     q = target_critic(batch.observation, batch.action).min(0)
     v = value(batch.observation)
     weight = jnp.where(q >= v, expectile, 1 - expectile)
@@ -171,7 +171,7 @@ def expectile_loss(
 
 
 def summed_critic_loss(critic: QEnsemble, batch: Transition, target: Array) -> tuple[Array, Metrics]:
-    """Return `E sum_j (Q_j(s, a) - y)^2`: the implicit methods add the critics up where others average them."""
+    """Return `E sum_j (Q_j(s, a) - y)^2`; the implicit methods sum over the critics, the other methods average."""
     q = critic(batch.observation, batch.action)  # [ensemble, batch]
     loss = jnp.square(q - target).sum(0).mean()
     return loss, {"critic_loss": loss, "data_q": q.mean()}

@@ -5,8 +5,8 @@
     L_pi = -min_j Q_j(s, pi(s)) / E|q|  +  actor_bc_weight |pi(s) - a|^2,  pi = tanh mu       (actor_loss)
 
 m = 1 - terminal (`batch.continues`). The actor and both targets move only on even steps. In the released code one Adam
-covers actor and critics, so on the other steps the actor still moves by momentum; `skipped_actor="frozen"` holds it
-still, as the equations say. The published numbers on OGBench are from `skipped_actor="momentum"` (the default) and
+covers actor and critics, so on the other steps the actor still moves by momentum; `skipped_actor="frozen"` prevents
+that, as in the equations. The published numbers on OGBench are from `skipped_actor="momentum"` (the default) and
 `mask_next_action=False` (in the presets of the paper).
 
 Reference: "Revisiting the Minimalist Approach to Offline Reinforcement Learning", https://arxiv.org/abs/2305.09836.
@@ -39,12 +39,12 @@ from drol.transition import Metrics, Spec, Transition
 class Networks(eqx.Module):
     """Actor and critic, in one optimiser."""
 
-    actor: GaussianActor  # of which the mean, through tanh, is the action
+    actor: GaussianActor  # the action is tanh of its mean
     critic: QEnsemble
 
 
 class State(eqx.Module):
-    """Everything that learns, and the number of updates done."""
+    """The state of training, with the number of updates done."""
 
     networks: Trainable[Networks]
     target: Networks
@@ -58,11 +58,14 @@ class State(eqx.Module):
 class Draws(eqx.Module):
     """All randomness of one update."""
 
-    noise: Array  # on the target action, before it is scaled and clipped, [batch, action]
+    noise: Array  # of the target action, before scaling and clipping, [batch, action]
 
 
 class ReBRAC(Algorithm):
-    """A deterministic policy held to the data by squared distance, in its own loss and in the critic's target."""
+    """A deterministic policy held to the data by squared distance, in its own loss and in the critic's target.
+
+    Paper: https://arxiv.org/abs/2305.09836.
+    """
 
     actor_bc_weight: float = hyperparameter(0.1, "beta_1, weight of behaviour cloning in the actor", minimum=0)
     critic_bc_weight: float = hyperparameter(0.01, "beta_2, weight of behaviour cloning in the target", minimum=0)
@@ -119,7 +122,7 @@ class ReBRAC(Algorithm):
         return Draws(noise=jax.random.normal(key, batch.action.shape))
 
     def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
-        """Do one update with given draws; every loss sees the networks from before it, and so do the targets."""
+        """Do one update with given draws; all losses and targets use the networks from before it."""
         before = state.networks.network
         step = state.step + 1
         full = step % self.actor_interval == 0
@@ -151,5 +154,5 @@ class ReBRAC(Algorithm):
         return batch.reward + self.discount * batch.continues * (next_q - self.critic_bc_weight * distance)
 
     def smoothing(self, noise: Array) -> Array:
-        """Return noise for an action from noise of deviation 1."""
+        """Scale and clip noise of standard deviation 1."""
         return jnp.clip(self.actor_noise * noise, -self.actor_noise_clip, self.actor_noise_clip)

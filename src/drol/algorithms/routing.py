@@ -2,7 +2,7 @@
 
     z_k ~ Unif(ball of radius sqrt(d_a)),  k* = argmin_k |c_k - a|^2
 
-DROL as its authors ran it and as the paper prints it share this; which candidates c_k they compare is their own.
+drol.py (the code of the authors) and drol_equation.py (the printed equation) share this; each defines its own c_k.
 """
 
 import math
@@ -41,14 +41,14 @@ def draw_for_update(batch: Transition, num_candidates: int, key: Array) -> Draws
 def nearest_latent(candidates: Array, latent: Array, action: Array) -> Array:
     """Return the latent [batch, action] whose candidate [batch, K, action] is nearest to each data action."""
     distance = jnp.square(candidates - action[:, None]).sum(-1)  # [batch, K]
-    winner = distance.argmin(-1)  # the lowest index where several are nearest
+    winner = distance.argmin(-1)  # the lowest index if several are equally near
     return jnp.take_along_axis(latent, winner[:, None, None], 1)[:, 0]
 
 
 def candidate_diagnostics(candidates: Array, action: Array) -> Metrics:
-    """Return how clipped candidates [batch, K, action] spread and which of them win.
+    """Return the errors and the spread of clipped candidates [batch, K, action], and how evenly they win.
 
-    docs/algorithms.md defines each figure under "Diagnostics".
+    docs/algorithms.md defines each metric under "Diagnostics".
     """
     squared_error = jnp.square(candidates - action[:, None]).mean(-1)  # [batch, K]
     centre = candidates.mean(1, keepdims=True)

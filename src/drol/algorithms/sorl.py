@@ -9,7 +9,7 @@
 
 m = 1 - terminal (`batch.continues`). The published numbers are from the default, `released_optimiser=True`: a critic
 step, then an actor step, with one Adam and one gradient norm over all networks, and a Bellman target that carries a
-gradient into the actor. `released_optimiser=False` gives each network its own and holds the target constant.
+gradient into the actor. `released_optimiser=False` gives each network its own Adam and stops that gradient.
 
 Reference: "Scaling Offline RL via Efficient and Expressive Shortcut Models", https://arxiv.org/abs/2505.22866, and its
 released code.
@@ -43,8 +43,8 @@ from drol.networks.critics import QEnsemble
 from drol.networks.sampler import Sampler, flow_sampler
 from drol.transition import Metrics, Spec, Transition
 
-STEPS = (1, 2, 4, 8)  # k, how many steps a sample may take
-SMALLEST_NOISE = 1e-5  # e, what is left of the noise at time 1
+STEPS = (1, 2, 4, 8)  # k, the possible numbers of steps of a sample
+SMALLEST_NOISE = 1e-5  # e, the share of the noise that remains at time 1
 
 
 class Networks(eqx.Module):
@@ -55,7 +55,7 @@ class Networks(eqx.Module):
 
 
 class State(eqx.Module):
-    """Everything that learns."""
+    """The state of training."""
 
     networks: Trainable[Networks]
     target: Networks
@@ -79,7 +79,10 @@ class Draws(eqx.Module):
 
 
 class SORL(Algorithm):
-    """A policy that trades steps for quality at test time."""
+    """A policy that trades steps for quality at test time.
+
+    Paper: https://arxiv.org/abs/2505.22866.
+    """
 
     q_weight: float = hyperparameter(100.0, "weight of Q against flow matching and self-consistency", minimum=0)
     flow_weight: float = hyperparameter(10.0, "weight of flow matching", minimum=0)
@@ -156,7 +159,7 @@ class SORL(Algorithm):
         )
 
     def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
-        """Do a critic step and an actor step with given draws; targets follow the networks from before the update."""
+        """Do a critic step and an actor step with given draws; targets move towards the networks from before it."""
         before = state.networks.network
         gradient, critic_metrics = jax.grad(self.critic_loss, has_aux=True)(before, state.target.critic, batch, draws)
         networks = adam_step(state.networks, self.limit(gradient), self.learning_rate)
@@ -174,7 +177,7 @@ class SORL(Algorithm):
         return State(networks, target), critic_metrics | actor_metrics
 
     def limit(self, gradient: Networks) -> Networks:
-        """Scale a gradient down to the largest norm."""
+        """Scale a gradient down to a norm of at most `gradient_norm`."""
         norm = optax.tree.norm(gradient)
         return jax.tree.map(lambda leaf: leaf * jnp.minimum(1.0, self.gradient_norm / norm), gradient)
 
@@ -216,7 +219,7 @@ class SORL(Algorithm):
 
 
 def shortcut_codes(batch_size: int) -> Array:
-    """Return the step code c [batch, 1] of each row: thirds of the batch get 2, 1 and 0, what is left over gets 0."""
+    """Return the step code c [batch, 1] of each row: 2, 1 and 0 for a third of the batch each, 0 for the remainder."""
     third = batch_size // 3
     return jnp.repeat(
         jnp.asarray([2.0, 1.0, 0.0]),
@@ -236,6 +239,6 @@ def shortcut_action(actor: VectorField, observation: Array, noise: Array, steps:
 
 
 def sample_action(actor: VectorField, observation: Array, noise: Array, steps: Array) -> Array:
-    """Turn noise into an action in a number of steps that is only known at run time, one of STEPS."""
+    """Turn noise into an action; the number of steps, one of STEPS, is known only at run time."""
     branches = [lambda actor, noise, k=k: shortcut_action(actor, observation, noise, k) for k in STEPS]
     return jax.lax.switch(jnp.searchsorted(jnp.asarray(STEPS), steps), branches, actor, noise)

@@ -1,1 +1,1 @@
-"""Methods that the paper's tables do not have: rivals that came after it, and what we make of its limits."""
+"""Methods that are not in the paper's tables: later methods of other authors, and variants of DROL by this project."""

@@ -40,7 +40,7 @@ class Policy(eqx.Module):
 
 
 class State(eqx.Module):
-    """Everything that learns."""
+    """The state of training."""
 
     flow: Trainable[VectorField]
     critic: Trainable[QEnsemble]
@@ -60,7 +60,10 @@ class Draws(eqx.Module):
 
 
 class BFN(Algorithm):
-    """A cloned flow whose samples the critic chooses among, when it learns and when it acts; no weight to tune."""
+    """A cloned flow whose samples the critic chooses among, when it learns and when it acts; no weight to tune.
+
+    The paper that uses it as a baseline: https://arxiv.org/abs/2507.07969.
+    """
 
     num_samples: int = hyperparameter(
         4,
@@ -112,7 +115,7 @@ class BFN(Algorithm):
         )
 
     def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
-        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
+        """Do one update with given draws; all losses and the target use the networks from before it."""
         target = self.bellman_target(state, batch, draws.next_noise)
         flow, flow_metrics = descend(
             state.flow, self.learning_rate, flow_matching_loss, batch, draws.flow_noise, draws.flow_time

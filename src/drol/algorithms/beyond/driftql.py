@@ -6,8 +6,8 @@
     L_actor = alpha mean_i |c_i - sg clip(c_i + V_i)|^2 / d_a  -  agg_j Q_j(s, clip f(s, z))          (actor_loss)
     L_Q     = mean_j (Q_j(s, a) - r - gamma m agg_j Qbar_j(s', clip f(s', z')))^2               (parts.critic_loss)
 
-m = 1 - terminal (`batch.continues`). DROL has the same candidates and lets one of them learn.
-Here every candidate has a target, and Q moves another draw.
+m = 1 - terminal (`batch.continues`). DROL has the same candidates, but only the nearest one learns.
+Here every candidate has a target, and Q trains another draw.
 Reference: "Drift Q-Learning", https://arxiv.org/abs/2606.00350.
 """
 
@@ -47,7 +47,10 @@ class Draws(eqx.Module):
 
 
 class DriftQL(Algorithm):
-    """A one-step policy whose draws drift to the data and away from each other, while Q moves one more draw."""
+    """A one-step policy whose draws drift to the data and away from each other, while Q moves one more draw.
+
+    Paper: https://arxiv.org/abs/2606.00350.
+    """
 
     alpha: float = hyperparameter(10.0, "alpha, weight of the drift against Q", minimum=0)
     num_candidates: int = hyperparameter(32, "N, candidates drawn for each state", minimum=2, maximum=4096)
@@ -100,7 +103,7 @@ class DriftQL(Algorithm):
         )
 
     def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
-        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
+        """Do one update with given draws; all losses and the target use the networks from before it."""
         actor_before, critic_before = state.actor.network, state.critic.network
         target = self.bellman_target(state.target_critic, actor_before, batch, draws.next_latent)
         actor, actor_metrics = descend(
@@ -113,7 +116,7 @@ class DriftQL(Algorithm):
     def actor_loss(
         self, actor: LatentActor, critic: QEnsemble, batch: Transition, latent: Array, q_latent: Array
     ) -> tuple[Array, Metrics]:
-        """Return the drift of all candidates, and Q of another draw."""
+        """Return the loss: the drift of all candidates, and Q of another draw."""
         drift_loss = self.drift_loss(clip(actor.candidates(batch.observation, latent)), batch.action)
         action = clip(actor(batch.observation, q_latent))
         q = aggregate(critic(batch.observation, action), self.actor_aggregation)  # [batch]
@@ -122,19 +125,19 @@ class DriftQL(Algorithm):
         return loss, {"actor_loss": loss, "drift_loss": drift_loss, "actor_q": q.mean()}
 
     def drift_loss(self, candidates: Array, action: Array) -> Array:
-        """Return the squared distance of candidates [batch, N, action] to where they drift."""
+        """Return the mean squared distance of candidates [batch, N, action] to their drifted positions, kept fixed."""
         drift = self.drift(jax.lax.stop_gradient(candidates), action)
         goal = clip(jax.lax.stop_gradient(candidates) + drift)
         return jnp.square(candidates - goal).mean()
 
     def drift(self, candidates: Array, action: Array) -> Array:
-        """Return where each candidate is to go: to the data action, and away from the others near it."""
+        """Return the drift of each candidate: to the data action, and away from the nearby candidates."""
         apart = candidates[:, None] - candidates[:, :, None]  # [batch, i, j, action], c_j - c_i
         away = (self.sibling_weights(apart)[..., None] * apart).sum(2)
         return action[:, None] - candidates - away
 
     def sibling_weights(self, apart: Array) -> Array:
-        """Return how much each other candidate pushes, [batch, i, j]; the weights of all j are 1 together."""
+        """Return the weight with which candidate j repels candidate i, [batch, i, j]; the weights sum to 1 over j."""
         squared = jnp.square(apart).sum(-1)
         if self.kernel == "gaussian":
             closeness = -squared / (2 * self.temperature**2 * apart.shape[-1])

@@ -6,7 +6,7 @@
     u_i  = clip g(s, w_i),  i* = argmin_i |u_i - b(s)|^2,  L_student = |g(s, w_i*) - b(s)|^2 / d_a        (clone_chosen)
 
 m = 1 - terminal (`batch.continues`). No loss moves the support actor f towards Q, so there is no weight of cloning
-against Q. The policy acts with b(s), or with `one_pass` by one draw of the student g, whose averaged weights act.
+against Q. The policy acts with b(s). With `one_pass` it acts with one draw of the student g with averaged weights.
 No paper describes it; docs/beyond.md has its results. Options for ablations, all off by default:
 
     relaxed         with probability epsilon a row trains a random candidate in place of the nearest            (route)
@@ -43,7 +43,7 @@ class Policy(eqx.Module):
 
 
 class State(eqx.Module):
-    """Everything that learns; `student` and `average` are None where no student is trained."""
+    """The state of training; `student` and `average` are None if no student is trained."""
 
     actor: Trainable[LatentActor]
     critic: Trainable[QEnsemble]
@@ -66,7 +66,10 @@ class Draws(eqx.Module):
 
 
 class DROLChoice(Algorithm):
-    """Routed cloning keeps the support, the critic chooses within it, a student executes the choice in one pass."""
+    """Routed cloning keeps the support, the critic chooses within it, a student executes the choice in one pass.
+
+    No paper describes it; docs/beyond.md has its results.
+    """
 
     num_candidates: int = hyperparameter(
         16, "K, candidates of the support actor among which a data action finds the nearest", minimum=1, maximum=65536
@@ -171,7 +174,7 @@ class DROLChoice(Algorithm):
         )
 
     def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
-        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
+        """Do one update with given draws; all losses and the target use the networks from before it."""
         actor_before, critic_before = state.actor.network, state.critic.network
         candidates = clip(actor_before.candidates(batch.observation, draws.latent))  # [batch, K or N, action]
         goal = jax.lax.cond(
@@ -193,7 +196,7 @@ class DROLChoice(Algorithm):
         return State(actor, critic, target_critic, student, average), metrics
 
     def route(self, candidates: Array, goal: Array, draws: Draws) -> Array:
-        """Return the latent [batch, action] that learns each action: of the nearest, or by chance of any, candidate."""
+        """Return the latent [batch, action] that learns each action: of the nearest or of a random candidate."""
         winner = nearest_latent(candidates, draws.latent[:, : self.num_candidates], goal)
         return jnp.where((draws.relaxed < self.relaxed)[:, None], draws.latent[:, 0], winner)
 
@@ -215,7 +218,7 @@ class DROLChoice(Algorithm):
         return jax.vmap(lambda one, several: self.choose(critic, one, several))(observation, actions)
 
     def score(self, q: Array, actions: Array) -> Array:
-        """Return the scores [N] that the choice compares: standardised Q, less where a candidate stands alone."""
+        """Return the scores [N] that the choice compares: standardised Q, reduced for isolated candidates."""
         return standardise(q) - self.support_weight * standardise(distance_to_nearest(actions))
 
     def bellman_target(self, state: State, batch: Transition, next_latent: Array) -> Array:

@@ -11,8 +11,9 @@
 the critics and Qbar_j their slow targets. z_k and z' are latents, gamma is the discount, agg is `q_aggregation`, and
 m = 1 - terminal (`batch.continues`).
 
-"nearest" is DROL (drol.py) to the bit. "lagged" freezes the routing: a latent keeps its data actions for thousands of
-updates, however far Q has moved its candidate. "random" routes nothing. K, losses, data and draws are the same.
+"nearest" is bit-identical to DROL (drol.py). "lagged" freezes the routing: a latent keeps its data actions for
+thousands of updates, however far Q has moved its candidate. "random" does not route. K, losses, data and draws are the
+same.
 Reference: DROL, https://arxiv.org/abs/2604.22229; the controls are ours.
 """
 
@@ -47,10 +48,10 @@ LAG_RATE = 1 - 0.5 ** (1 / HALF_LIFE)
 
 
 class State(eqx.Module):
-    """Everything that learns."""
+    """The state of training."""
 
     actor: Trainable[LatentActor]
-    lagged: LatentActor | None  # only where it chooses the winner
+    lagged: LatentActor | None  # None unless it chooses the winner
     critic: Trainable[QEnsemble]
     target_critic: QEnsemble
 
@@ -60,7 +61,10 @@ class State(eqx.Module):
 
 
 class DROLControl(Algorithm):
-    """DROL whose winner is chosen by a lagged copy of the actor, or at random: a control, not a method to use."""
+    """DROL whose winner is chosen by a lagged copy of the actor, or at random: a control, not a method to use.
+
+    Paper of DROL: https://arxiv.org/abs/2604.22229; docs/results.md has the results of the controls.
+    """
 
     winner: str = hyperparameter(
         "nearest",
@@ -111,7 +115,7 @@ class DROLControl(Algorithm):
         return draw_for_update(batch, self.num_candidates, key)
 
     def step(self, state: State, batch: Transition, draws: Draws) -> tuple[State, Metrics]:
-        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
+        """Do one update with given draws; all losses and the target use the networks from before it."""
         actor_before, critic_before = state.actor.network, state.critic.network
         winner = self.choose_winner(state, batch, draws.latent)
         target = self.bellman_target(state.target_critic, actor_before, batch, draws.next_latent)
@@ -124,14 +128,14 @@ class DROLControl(Algorithm):
     def choose_winner(self, state: State, batch: Transition, latent: Array) -> Array:
         """Return the latent [batch, action] that each data action trains, of K latents [batch, K, action]."""
         if self.winner == "random":
-            return latent[:, 0]  # the K are drawn independently, so the first is as random as any
+            return latent[:, 0]  # the K latents are independent, so the first is a random choice
         actor = state.actor.network if state.lagged is None else state.lagged
         return nearest_latent(clip(actor.candidates(batch.observation, latent)), latent, batch.action)
 
     def actor_loss(
         self, actor: LatentActor, critic: QEnsemble, batch: Transition, winner: Array
     ) -> tuple[Array, Metrics]:
-        """Return behaviour cloning and Q for the winner alone, which runs again, with a gradient."""
+        """Return the loss of the winner alone (cloning and Q), which is computed again with a gradient."""
         action = clip(actor(batch.observation, winner))  # [batch, action]
         bc_loss = jnp.square(action - batch.action).mean()
         q = aggregate(critic(batch.observation, action), "min")  # [batch]
@@ -146,7 +150,7 @@ class DROLControl(Algorithm):
         return batch.reward + self.discount * batch.continues * next_q  # [batch]
 
     def diagnose(self, state: State, batch: Transition, key: Array) -> Metrics:
-        """Return the diagnostics of candidates, by the nearest candidate, for every rule of training."""
+        """Return the same diagnostics as DROL, by the nearest candidate, for every rule."""
         latent = self.draw(batch, key).latent
         candidates = clip(state.actor.network.candidates(batch.observation, latent))  # [batch, K, action]
         return candidate_diagnostics(candidates, batch.action)

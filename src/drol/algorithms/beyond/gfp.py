@@ -1,4 +1,4 @@
-"""GFP: FQL with a value-guided flow: it clones data actions with weights that favour those Q prefers to the actor's.
+"""GFP: FQL with a flow that clones data actions with weights: Q weights them against the actions of the actor.
 
     g       = sigmoid(lambda (Qbar(s, a) - Qbar(s, clip mu(s, z))) / eta),  lambda = 1 / E|Q|      (guidance)
     L_flow  = g |v(s, x_t, t) - (a - x_0)|^2 / d_a,  x_t = (1 - t) x_0 + t a                       (flow_loss)
@@ -38,7 +38,10 @@ from drol.transition import Metrics, Spec, Transition
 
 
 class GFP(Algorithm):
-    """A one-step policy that imitates a flow of the better data actions, latent by latent, and climbs Q."""
+    """A one-step policy that imitates a flow of the better data actions, latent by latent, and climbs Q.
+
+    Paper: https://arxiv.org/abs/2512.03973.
+    """
 
     alpha: float = hyperparameter(10.0, "alpha, weight of distillation against Q", minimum=0)
     temperature: float = hyperparameter(0.001, "eta, how sharply better data actions are preferred", minimum=1e-9)
@@ -79,7 +82,7 @@ class GFP(Algorithm):
         return draw_flow(batch, key)
 
     def step(self, state: State, batch: Transition, draws: FlowDraws) -> tuple[State, Metrics]:
-        """Do one update with given draws; every loss sees the networks from before it, and so does the target."""
+        """Do one update with given draws; all losses and the target use the networks from before it."""
         flow_before, actor_before, critic_before = state.flow.network, state.actor.network, state.critic.network
         teacher = flow_action(flow_before, batch.observation, draws.noise, self.flow_steps)
         guidance = self.guidance(actor_before, critic_before, state.target_critic, batch, draws.noise)
@@ -95,7 +98,7 @@ class GFP(Algorithm):
     def guidance(
         self, actor: LatentActor, critic: QEnsemble, target_critic: QEnsemble, batch: Transition, noise: Array
     ) -> Array:
-        """Return the weight [batch] of each data action: above a half where it is better than the actor's own."""
+        """Return the weight [batch] of each data action: above 1/2 if its Q exceeds Q of the actor's action."""
         action = clip(actor(batch.observation, noise))
         scale = q_scale(aggregate(critic(batch.observation, action), self.q_aggregation))
         own = aggregate(target_critic(batch.observation, action), self.q_aggregation)
@@ -105,7 +108,7 @@ class GFP(Algorithm):
     def flow_loss(
         self, field: VectorField, batch: Transition, draws: FlowDraws, guidance: Array
     ) -> tuple[Array, Metrics]:
-        """Return flow matching to the data actions, each with its weight."""
+        """Return the weighted flow-matching loss of the data actions."""
         error = flow_matching_error(field, batch, draws.flow_noise, draws.flow_time).mean(-1)  # [batch]
         loss = (guidance * error).mean()
         return loss, {"flow_loss": loss, "guidance": guidance.mean()}
@@ -113,7 +116,7 @@ class GFP(Algorithm):
     def actor_loss(
         self, actor: LatentActor, critic: QEnsemble, batch: Transition, noise: Array, teacher: Array
     ) -> tuple[Array, Metrics]:
-        """Return distillation of the unclipped output and normalised Q of the clipped one, for the same latent."""
+        """Return the loss: distillation of the unclipped output, and normalised Q of the clipped output."""
         action = actor(batch.observation, noise)
         distill_loss = jnp.square(action - teacher).mean()
         q = aggregate(critic(batch.observation, clip(action)), self.q_aggregation)  # [batch]
