@@ -8,8 +8,8 @@ import numpy as np
 from drol.errors import InputError
 
 ACTION_LIMIT = 1 - 1e-5  # the actions of the data are clipped to +-ACTION_LIMIT
-SMALLEST_SHARE = 1e-4  # of the width of the bounds; actions that vary by less are too close together after scaling
-WIDEST = 1e30  # half width; wider bounds mean that actions are unbounded
+SMALLEST_SHARE = 1e-4  # share of the width of the bounds; actions that vary by less are too close after scaling
+WIDEST = 1e30  # the largest half width; wider bounds mean that actions are unbounded
 TOLERANCE = 1e-6  # rounding error by which an action may exceed the bounds
 
 
@@ -48,12 +48,12 @@ class ActionBox:
 
     @property
     def half(self) -> np.ndarray:
-        """Half the width; numbers in [-1, 1] are multiplied by it."""
+        """Half the width of the bounds, the factor by which `from_unit` multiplies actions."""
         return np.asarray(self.high) / 2 - np.asarray(self.low) / 2
 
     @property
     def unit(self) -> np.ndarray:
-        """The divisor of actions: half the width, or 1 where the width is 0, so that a constant action becomes 0."""
+        """The divisor in `to_unit`: half the width, or 1 where the width is 0, so that a constant action becomes 0."""
         return np.where(self.half > 0, self.half, 1.0)
 
     def to_unit(self, action: np.ndarray) -> np.ndarray:

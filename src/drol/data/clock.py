@@ -17,8 +17,8 @@ TIME_NAMES = (
 COUNTERS = re.compile(r"(.*[^a-z])?(frame|step|timestep|index)s?([^a-z].*)?", re.IGNORECASE)
 SCALES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}
 GAP = 3.0  # an interval of more than this many usual intervals is a gap
-MIXED = 1e5  # an interval that is so many times shorter than usual has another unit (seconds among nanoseconds: 1e9)
-UNEVEN = 0.2  # share of the usual interval; a wider spread of the middle nine tenths is reported
+MIXED = 1e5  # an interval that is over 1e5 times shorter than usual has another unit (seconds among nanoseconds: 1e9)
+UNEVEN = 0.2  # share of the median interval; a larger range from the 5th to the 95th percentile is reported
 KEPT_INTERVALS = 1_000_000
 SHOWN_ROWS = 5
 
@@ -59,7 +59,7 @@ def to_time(name: str, array: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Clock:
-    """Checks the times of steps that are passed in blocks.
+    """Checks the times of steps, which the caller passes in blocks.
 
     Args:
         name: The column, for messages.
@@ -82,7 +82,7 @@ class Clock:
 
         Args:
             time: The times of some steps and of the step after them, [steps + 1]; [steps] at the end of a file.
-            ends: Which of the steps end an episode, [steps].
+            ends: Whether each step ends an episode, [steps].
             first: The number of the first step in its file.
         """
         cut = np.zeros(len(ends), bool)

@@ -24,7 +24,7 @@ class Transitions(Protocol):
 
     @property
     def size(self) -> int:
-        """N."""
+        """The number of transitions, N."""
         ...
 
     @property
@@ -88,7 +88,7 @@ class Dataset(eqx.Module):
     last: Array  # [rows] bool, true on the last row of each trajectory
     start: Array  # [N], the row of each transition
     frame_stack: int = eqx.field(static=True, default=1)  # rows stacked along the last axis of an observation
-    crop_probability: float = eqx.field(static=True, default=0.0)  # with which `sample` crops the images of a batch
+    crop_probability: float = eqx.field(static=True, default=0.0)  # of cropping the images of a batch in `sample`
 
     @classmethod
     def from_rows(
@@ -109,7 +109,7 @@ class Dataset(eqx.Module):
             action: Actions in [-1, 1], [rows, action size].
             reward: Rewards [rows].
             continues: 0 where the task ended with the transition, else 1, [rows].
-            last: Whether a row is the last of its trajectory, [rows]. Of a last row, only the observation is used.
+            last: Whether a row is the last of its trajectory, [rows]. Only the observation of a last row is used.
             frame_stack: The number of images in one observation.
             crop_probability: The probability with which `sample` crops the images of a batch.
             overwrite: Whether to use the memory of the arrays instead of copying them; the caller must not use them

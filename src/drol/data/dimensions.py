@@ -55,7 +55,7 @@ class Dimensions:
 
     @classmethod
     def from_dict(cls, content: Any, size: int | None = None) -> "Dimensions | None":
-        """Return the dimensions from `to_dict` (None for None); raise `InputError` unless there are `size` of them."""
+        """Return the dimensions from `to_dict` (None for None); raise `InputError` if their number is not `size`."""
         found: Dimensions | None = convert(content, Dimensions | None)
         if found and size is not None and len(found.names) != size:
             raise InputError(f"there are {len(found.names)} names for {size} numbers; there must be one for each")

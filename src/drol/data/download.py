@@ -26,15 +26,15 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,200}")
 SUM = re.compile(r"[0-9a-f]{64}")
 ETAG = re.compile(r'"[\x21\x23-\x7e]{0,200}"')  # a strong ETag, which guarantees equal bytes
 CHUNK_BYTES = 1 << 18
-ATTEMPTS = 3  # in a row without a new byte, at one address
-PAUSE_SECONDS = 1.0  # between two attempts
+ATTEMPTS = 3  # consecutive attempts at one address that bring no new byte
+PAUSE_SECONDS = 1.0  # before an attempt, multiplied by the number of consecutive failures
 TIMEOUT, LONGEST_TIMEOUT = 20.0, 3600.0  # seconds that a server may be silent
 
 Check = Callable[[Path], None]  # raises InputError for a file with wrong content
 
 
 class Failed(Exception):
-    """A transfer failed; `again` is true if another attempt at the same address may succeed."""
+    """A failed transfer; `again` is true if another attempt at the same address may succeed."""
 
     def __init__(self, words: object, again: bool):
         super().__init__(str(words))

@@ -4,12 +4,12 @@ This module decides how episodes end for imported files, `Dataset.from_arrays` a
 benchmarks and online experience build their rows themselves, by the rules of their environments.
 
 At a true end the task is over, and its value is not bootstrapped. At a cut (a time limit, the end of a file or a gap)
-the value is bootstrapped, so the observation after the cut is needed. It is taken from `next_observation` if the data
-have it. Otherwise the observation of the episode's final step is used for it, and that step is not a transition.
+the value is bootstrapped, so the observation after the cut is needed. If the data have `next_observation`, it holds
+this observation. Otherwise the observation of the episode's final step replaces it, and that step is not a transition.
 
 Example: seven steps of a file with observations o0 to o6 and, in the second case, next observations n0 to n6. The task
-ended with step 2 (T), a time limit cut the episode after step 4 (L), then the file ended. A star marks last rows, of
-which only the observation is used. The other rows are transitions to the next row.
+ended with step 2 (T), a time limit cut the episode after step 4 (L), then the file ended. A star marks a last row: only
+its observation is used. The other rows are transitions to the next row.
 
     step                             0    1    2         3    4         5    6
     mark                                       T              L
@@ -111,7 +111,7 @@ class StepChecker:
         return numbers
 
     def first_step(self, steps: Arrays) -> int:
-        """Return the index within the file of the first of `steps`, which end with the newest step."""
+        """Return the index in the file of the first step in `steps`; the last step in `steps` is the newest step."""
         return self.counts.steps - self.steps_of_files_before - len(steps["action"])
 
     def look_at_time(self, steps: Arrays, ends: np.ndarray) -> np.ndarray:
@@ -247,7 +247,7 @@ class Assembler(StepChecker):
         return rows or {}
 
     def make_rows(self, steps: Arrays, file_ended: bool) -> Arrays:
-        """Return the rows of `steps`, without the newest step unless the file ended, since its successor is unknown."""
+        """Return the rows of `steps`; leave out the newest step, whose successor is unknown, unless the file ended."""
         count = len(steps["action"]) - (not file_ended)
         if count == 0:
             return {}
@@ -288,7 +288,7 @@ class Assembler(StepChecker):
         return Marks(ends | before_left_out, terminal, left_out[:count])
 
     def cut_at_gaps(self, steps: Arrays, marks: Marks) -> None:
-        """End trajectories where `next_observation` differs from the next step's observation, so steps are missing."""
+        """End trajectories where `next_observation` is not the next step's observation: steps are missing there."""
         inside = np.flatnonzero(~marks.ends)
         after, observation = (steps[name].reshape(len(steps[name]), -1) for name in ("next_observation", "observation"))
         gaps = inside[(after[inside] != observation[inside + 1]).any(-1)]
@@ -299,7 +299,7 @@ class Assembler(StepChecker):
         """Return a row for each step, and a last row after each transition that ends a trajectory."""
         after = steps.get("next_observation")
         is_final = marks.ends & (marks.terminal | (after is not None))  # a transition that ends a trajectory
-        is_last = marks.ends & ~is_final  # not a transition: only the step's observation is used, to end a trajectory
+        is_last = marks.ends & ~is_final  # a step that is not a transition: its observation ends a trajectory
         rows_of_step = np.where(marks.left_out, 0, 1 + is_final)
         step = np.repeat(np.arange(len(marks.ends)), rows_of_step)  # [rows], the step of each row
         added = np.zeros(len(step), bool)  # [rows], the last rows added after final transitions

@@ -1,6 +1,6 @@
 """Stack and crop frames when a batch is sampled, so that each frame is stored once, as bytes.
 
-The defaults are those of the released code of the FQL family on OGBench's visual tasks: 3 frames, crops with
+The released code of the FQL family has the same defaults for OGBench's visual tasks: 3 frames, crops with
 probability 0.5.
 """
 

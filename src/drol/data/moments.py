@@ -17,7 +17,7 @@ LARGEST = float(np.finfo(np.float32).max)
 class Moments:
     """The minimum, maximum, mean and standard deviation of each dimension, over rows that are added piece by piece.
 
-    The sums are of differences from the first row, so that the squares of large numbers do not cancel.
+    It sums differences from the first row, so that the squares of large numbers do not cancel.
     """
 
     def __init__(self) -> None:

@@ -58,7 +58,7 @@ def read_header(stream: Any, size: int, kinds: str = NUMBERS) -> Header:
 
 
 def parse(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Return shape, order and type; raise `InputError` for each of the errors that NumPy raises for damaged headers."""
+    """Return shape, order and type; convert every error that NumPy raises for a damaged header to `InputError`."""
     try:
         version = np.lib.format.read_magic(stream)
         if version not in VERSIONS:

@@ -155,10 +155,10 @@ class OnDiskDataset:
     def stream(
         self, keys: Array, first_step: int, last_step: int, batch_size: int, chunk: int
     ) -> Iterator[tuple[int, int, Transition]]:
-        """Yield the batches of the updates `first_step` to `last_step`, read ahead by a thread and put on the device.
+        """Yield the batches of the updates `first_step` to `last_step`; a thread reads them ahead to the device.
 
-        Yields (first step, number of updates, batches). There are always batches for `chunk` updates, so that the
-        function that takes them is compiled once. Batches beyond the number of updates must not be used.
+        Yields (first step, number of updates, batches). Each item has batches for `chunk` updates, so that the function
+        that takes them is compiled once. The caller must not use the batches beyond the number of updates.
         """
         waiting: queue.Queue[Any] = queue.Queue(READ_AHEAD)
         stopped = threading.Event()
@@ -196,7 +196,7 @@ class OnDiskDataset:
 def load_columns(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the arrays, with the columns [rows] loaded if they take little memory.
 
-    On disk, reading one number of a column costs a page, as much as an observation.
+    On disk, reading one number of a column takes as long as reading an observation: each read fetches a page.
     """
     columns = {name: array for name, array in arrays.items() if array.ndim == 1}
     free = free_memory()
@@ -218,9 +218,9 @@ class Pages:
             weakref.finalize(self, os.close, self.file)
 
     def prefetch(self, row: np.ndarray, count: int) -> None:
-        """Ask the system to read `count` rows starting at each of `row`, all at once, which is fastest for a disk.
+        """Ask the system to read `count` rows from each index in `row` on.
 
-        `row` must be in ascending order.
+        A disk is fastest if all requests come at once. `row` must be in ascending order.
         """
         if self.file < 0 or not len(row):
             return

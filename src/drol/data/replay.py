@@ -38,7 +38,7 @@ class Experience(eqx.Module):
         """
         rows = 2 * capacity + 1
         return cls(
-            observation=jnp.zeros((rows, *like.spec.observation_shape), like.observation.dtype),  # frames stacked
+            observation=jnp.zeros((rows, *like.spec.observation_shape), like.observation.dtype),  # stacked frames
             action=jnp.zeros((rows, like.action.shape[1])),
             reward=jnp.zeros(rows),
             continues=jnp.zeros(rows),
@@ -65,7 +65,7 @@ class Experience(eqx.Module):
     def begin(self, observation: ArrayLike, when: ArrayLike = True) -> Self:
         """Start an episode; end the previous episode at its current row, or overwrite it if it has no step."""
         newest = self.start[(self.size - 1) % len(self.start)]
-        reached = (self.size > 0) & (self.after(newest) == self.head)  # by `add`, not by `begin`
+        reached = (self.size > 0) & (self.after(newest) == self.head)  # whether `add`, not `begin`, moved `head` here
         head = jnp.where(reached & when, self.after(self.head), self.head)
         last = put(put(self.last, self.head, reached, when), head, False, when)
         return eqx.tree_at(
@@ -113,7 +113,7 @@ class Experience(eqx.Module):
 def put(array: Array, row: Array, value: ArrayLike, when: ArrayLike) -> Array:
     """Set one row if `when` is true.
 
-    Otherwise the index is past the end and jax drops the write, so that the array is updated in place.
+    If `when` is false, the index is past the end and jax drops the write, so that the array is updated in place.
     """
     return array.at[jnp.where(when, row, len(array))].set(value, mode="drop")
 

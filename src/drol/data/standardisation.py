@@ -15,7 +15,7 @@ SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 class Standardisation(eqx.Module):
-    """The shift and scale of observations in training; mean 0 and deviation 1 change nothing."""
+    """The shift and scale of observations in training; mean 0 and standard deviation 1 change nothing."""
 
     mean: Array  # [*observation]
     deviation: Array  # [*observation]
@@ -31,8 +31,7 @@ class Standardisation(eqx.Module):
 
     @classmethod
     def from_moments(cls, mean: Array | np.ndarray, deviation: Array | np.ndarray, scale: float = 1.0) -> Self:
-        """Return the standardisation that maps data with this mean and standard deviation to mean 0 and std `scale`.
-
+        """Return the standardisation that maps data with these moments to mean 0 and standard deviation `scale`.
         A constant dimension is shifted to 0 and multiplied by `scale`.
         """
         wide = np.asarray(deviation, np.float64)

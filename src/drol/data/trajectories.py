@@ -33,7 +33,8 @@ class Trajectories:
     def discounted_returns(self, discount: float) -> tuple[np.ndarray, np.ndarray]:
         """Return `G_t = r_t + gamma m_t G_t+1` [N], and the weight [N] in G_t of the rewards after the trajectory.
 
-        The weight is 0 where the task ended. Elsewhere it is the factor of the part of the return that the data lack.
+        The weight is 0 where the task ended. Elsewhere the data lack the return after the trajectory, and G_t lacks
+        this return multiplied by the weight.
         """
         total, unseen = np.empty(len(self.reward)), np.empty(len(self.reward))
         last = np.zeros(len(self.reward), bool)

@@ -16,7 +16,7 @@ from drol.machine import aligned
 Arrays = dict[str, np.ndarray]
 
 ROW_ARRAYS = ("observation", "action", "reward", "continues", "last")
-PIECE_BYTES = 1 << 20  # processed at once, so that checking and finishing take little memory beside the arrays
+PIECE_BYTES = 1 << 20  # bytes processed at once, so that checking and finishing take little memory beside the arrays
 
 
 def check_rows(rows: Mapping[str, np.ndarray]) -> None:
@@ -68,8 +68,8 @@ def finish_rows(rows: Mapping[str, np.ndarray], overwrite: bool = False) -> Arra
     """Return rows in the form that datasets store.
 
     Actions are clipped to the inside of (-1, 1). In last rows, reward and continues are 0. The action of a last row is
-    unknown; it is set to the action of the next row, the first of the next trajectory, as the released code reads it.
-    The final row of the data takes the action of the row before it.
+    unknown; it becomes the action of the next row, the first row of the next trajectory, as in the released code. The
+    final row of the data takes the action of the row before it.
 
     Args:
         rows: The arrays of `ROW_ARRAYS`, `last` of booleans.
@@ -94,7 +94,7 @@ def finish_rows(rows: Mapping[str, np.ndarray], overwrite: bool = False) -> Arra
 
 
 def are_finished(rows: Mapping[str, np.ndarray]) -> bool:
-    """Return whether last rows are as `finish_rows` returns them; read only last rows and their neighbours."""
+    """Return whether last rows have the values that `finish_rows` sets; read only last rows and their neighbours."""
     ends, action = np.flatnonzero(rows["last"]), rows["action"]
     if not len(ends) or ends[0] == 0 or ends[-1] != len(rows["last"]) - 1 or (np.diff(ends) < 2).any():
         return False

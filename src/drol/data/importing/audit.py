@@ -24,12 +24,12 @@ from drol.data.trajectory_rows import ROW_ARRAYS, check_rows
 from drol.errors import InputError, plain
 from drol.progress import Report
 
-FIRST_ROWS = 6  # shown of the first episode
+FIRST_ROWS = 6  # rows of the first episode in the report
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The content of files or of a dataset, how steps were interpreted, and possible problems; print it to read it."""
+    """The content of files or of a dataset, how steps were interpreted, and possible problems; `print` shows it."""
 
     files: tuple[str, ...]  # the files that were read; empty for a dataset written from Python
     fields: Mapping[str, str]  # the available fields, each with its name in the files
@@ -41,7 +41,7 @@ class Audit:
     dimensions: Mapping[str, Dimensions | None]  # names, units and frames of observations and actions
     unused: tuple[Unused, ...]  # unused columns of the files
     sampling: Mapping[str, Any] | None  # the interval between steps, if the files have times
-    first_rows: Mapping[str, np.ndarray]  # of the first episode
+    first_rows: Mapping[str, np.ndarray]  # the first rows of the first episode
     problems: tuple[str, ...] = ()  # errors that an import would raise
     stored: StoredDataset | None = None  # the dataset; None for files that are not imported
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SHOWN_DIMENSIONS = 16
 SHOWN_FILES = 4
 SHOWN_NAMES = 64
-SHOWN_NUMBERS = 3  # of an observation or action, in the first rows
+SHOWN_NUMBERS = 3  # numbers of an observation or action in the table of first rows
 TIMING = "computed from the row of the action, which holds what is seen before it"
 WIDTH = 100
 LABEL = 32  # characters of a name in a table

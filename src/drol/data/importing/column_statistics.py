@@ -25,9 +25,9 @@ class Statistics:
     image_shape: tuple[int, ...] | None = None
     lengths: list[np.ndarray] = field(default_factory=list)
     returns: list[np.ndarray] = field(default_factory=list)
-    ended: list[np.ndarray] = field(default_factory=list)  # whether the task ended with each episode
+    ended: list[np.ndarray] = field(default_factory=list)  # whether each episode ended the task
     episode_hashes: list[np.ndarray] = field(default_factory=list)
-    hashes: list[np.ndarray] = field(default_factory=list)  # of transitions
+    hashes: list[np.ndarray] = field(default_factory=list)  # one for each transition
     hashed: int = 0
     open_length: int = 0  # rows so far of the episode that continues in the next piece
     open_return: float = 0.0
@@ -80,12 +80,12 @@ class Statistics:
         totals = np.add.reduceat(reward.astype(np.float64), inside)
         combined = np.add.reduceat(mixed, inside)
         totals[0] += self.open_return
-        combined[:1] += np.array([self.open_hash], np.uint64)  # arrays overflow without a warning, scalars do not
+        combined[:1] += np.array([self.open_hash], np.uint64)  # NumPy warns about overflow in scalars, not in arrays
         done = len(ends)
         lengths = ends - starts[:done]
         if done:
             lengths[0] += self.open_length
-            before = np.concatenate(([self.open_ended], continues[:-1] == 0))  # for the transition before each row
+            before = np.concatenate(([self.open_ended], continues[:-1] == 0))  # whether the task ended before each row
             self.lengths.append(lengths)
             self.returns.append(totals[:done])
             self.episode_hashes.append(combined[:done])

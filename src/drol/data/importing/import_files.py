@@ -174,7 +174,7 @@ def import_files(
     naming: Mapping[str, Naming] | None = None,
     transform: str | Function | None = None,
 ) -> StoredDataset:
-    """Import files as a dataset; if there is any error, nothing is written.
+    """Import files as a dataset; write nothing if there is any error.
 
     Args:
         paths: The files, or folders that contain them.
@@ -182,7 +182,8 @@ def import_files(
         mapping: The arrays or columns of each field; other fields are found by their usual names.
         reading: How steps are interpreted.
         scaling: How actions are scaled to [-1, 1].
-        validation: The fraction of episodes to hold out; None: the episodes marked in the files, else a tenth.
+        validation: The fraction of episodes to hold out; None: the episodes that the files mark as held out, or a tenth
+            if the files mark none.
         seed: The seed that chooses the held-out episodes.
         root: The folder of all datasets (default: `$DROL_DATA` or `datasets`).
         replace: Whether to replace an existing dataset of this name.

@@ -12,13 +12,13 @@ import numpy as np
 from drol.data.dimensions import Dimensions, named_or_numbered
 from drol.data.trajectory_rows import ROW_ARRAYS, Arrays
 
-LAGS = (-2, -1, 0, 1, 2, 3, 4, 5)  # steps from an action to the change it is correlated with
+LAGS = (-2, -1, 0, 1, 2, 3, 4, 5)  # in steps: how much later than the action the observation changes
 MOST_ROWS = 100_000
-MOST_NUMBERS = 512  # in an observation; longer observations are not analysed
+MOST_NUMBERS = 512  # numbers in an observation; longer observations are not analysed
 FEWEST_PAIRS = 30
 CLEAR = 0.4  # the smallest correlation to report
 TARGET = 0.9  # an action whose correlation with the next observation exceeds this is reported as a target
-MARGIN, FACTOR = 0.1, 1.3  # by which the correlation at another lag must be larger
+MARGIN, FACTOR = 0.1, 1.3  # least difference and ratio to the correlation at lag 0, to report another lag
 PERIODS = {"2 pi": 2 * np.pi, "360": 360.0}
 
 
@@ -27,8 +27,9 @@ class Relations:
     """Correlations in [-1, 1]; 0 where one side is constant.
 
     Attributes:
-        change: Of action j with the change of observation i after each of `LAGS`, [lags, actions, observations].
-        target: Of action j with the next observation i, [actions, observations].
+        change: The correlation of action j with the change of observation i at each of `LAGS`,
+            [lags, actions, observations].
+        target: The correlation of action j with the next observation i, [actions, observations].
         wraps: The indices of observations that jump by a period, with the name of the period and the number of jumps.
     """
 

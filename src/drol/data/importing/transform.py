@@ -19,7 +19,7 @@ from drol.errors import InputError
 from drol.machine import bytes_in_words, free_memory
 
 Function = Callable[[Arrays], Mapping[str, Any]]
-COPIES = 3  # of a file's columns in memory: the blocks, the joined columns, the columns that the function returns
+COPIES = 3  # copies of a file's columns in memory: blocks, joined columns, the columns that the function returns
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,7 +28,7 @@ MOST_FILES = 100_000
 def find_files(paths: Sequence[Path]) -> list[Path]:
     """Return the files to read, each once.
 
-    A folder is replaced by the files of steps in it; a glob pattern, by the paths that match it.
+    Replace a folder by the files of steps in it, and a glob pattern by the paths that match it.
     """
     files: list[Path] = []
     for path in paths:
@@ -138,7 +138,7 @@ ADVICE = {
 
 
 def why_not(path: Path) -> str:
-    """Return why a file cannot be read, and what to do."""
+    """Return the reason why a file cannot be read, and advice."""
     for suffixes, words in ADVICE.items():
         if path.suffix.lower() in suffixes or (".tfrecord" in suffixes and ".tfrecord" in path.name):
             return words

@@ -38,7 +38,7 @@ def import_parquet() -> tuple[Any, Any]:
 
 
 class Mapped:
-    """A file mapped into memory, so that a part that declares more bytes than the file has allocates no memory."""
+    """A file mapped into memory: if a part declares more bytes than the file has, no memory is allocated for them."""
 
     def __init__(self, path: Path):
         with path.open("rb") as file:
@@ -155,7 +155,7 @@ class TableFile(StepFile):
             try:
                 shape = self.to_array(name, column_of(first, name)).shape[1:]
             except InputError as error:
-                # It is still described as a column of numbers; using it raises this error again.
+                # Describe the column as numbers all the same; reading it raises this error again.
                 return [Column(name, words=str(kind), why=str(error).removeprefix(f"{self.path}: "))]
         is_image = len(shape) == 3 and types.is_uint8(value)
         names = self.beside.names.get(name, ()) if self.beside else ()
@@ -173,7 +173,7 @@ class TableFile(StepFile):
                 self.mapped.let_go()
                 done += batch.num_rows
                 block = join_fields(parts, self.chosen)
-                if self.final:  # hold back the newest row until the next is read; the last holds only an observation
+                if self.final:  # the newest row waits for the next row; the last row is only an observation
                     block = block if held is None else {key: np.concatenate((held[key], block[key])) for key in held}
                     held = {key: array[-1:] for key, array in block.items()}
                     after = {f"next_{field}": block[field][1:] for field in self.final}

@@ -17,8 +17,8 @@ from drol.errors import InputError
 TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_]*/msg/[A-Za-z][A-Za-z0-9_]*")
 IDL_TEXT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)  # strings and comments
 IDL_FILE = 80 * "=" + "\n"  # begins each file of a definition in IDL
-MOST_ELEMENTS = 1 << 12  # of fixed arrays of texts or messages; rosbags generates code for each, which takes about 1 ms
-MOST_FIELDS = 1 << 12  # and constants, of a definition with its inner types
+MOST_ELEMENTS = 1 << 12  # elements of fixed arrays of texts or messages; rosbags generates code for each in about 1 ms
+MOST_FIELDS = 1 << 12  # fields and constants of a definition, including its inner types
 LONGEST_DEFINITION = 1 << 20  # characters
 LATEST_TIME = 1 << 63  # nanoseconds; the time of a message must be earlier
 LARGEST_ARRAY = 4096  # numbers in a field; longer fields are images or point clouds
@@ -191,7 +191,7 @@ class Bag:
 
 
 def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object as a dict; raise `ValueError` if a name occurs twice, of which one would be lost."""
+    """Return a JSON object as a dict; raise `ValueError` if a name occurs twice, since one value would be lost."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -246,7 +246,7 @@ def read_value(value: Any, labels: Any) -> Value:
 def as_numbers(value: Any) -> np.ndarray | None:
     """Return a number or a short list of numbers as an array; None for anything else."""
     if isinstance(value, bool | int | float | np.generic):
-        with suppress(OverflowError):  # of an integer beyond the largest float
+        with suppress(OverflowError):  # the integer exceeds the largest float
             return np.asarray(value, np.float64)
     if isinstance(value, list | tuple | np.ndarray):
         array = np.asarray(value) if len(value) <= LARGEST_ARRAY else None

@@ -111,7 +111,7 @@ class BagFile(StepFile):
         self.notes = tuple(notes)
 
     def values(self, topic: str, message: Mapping[str, Value], columns: Mapping[str, Column]) -> dict[str, np.ndarray]:
-        """Return the used columns of a message; raise `InputError` if one differs from that of the first message."""
+        """Return the used columns of a message; raise `InputError` if they do not match the first message."""
         found = {}
         for name in self.used:
             if self.topic_of[name] != topic:

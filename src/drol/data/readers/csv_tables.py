@@ -27,8 +27,8 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
 SAMPLE_BYTES = 1 << 18
 SAMPLE_LINES = 100  # lines that determine the separator and the type of each column
-LARGEST_RATIO = 200  # of text to compressed bytes; logs of numbers reach 20
-FREE_BYTES = 1 << 26  # text of a compressed file for which `LARGEST_RATIO` is not checked
+LARGEST_RATIO = 200  # ratio of text to compressed bytes; logs of numbers reach 20
+FREE_BYTES = 1 << 26  # bytes of text that any compressed file may have; above this, `LARGEST_RATIO` applies
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class CSVFile(StepFile):
     def describe(self, name: str, unit: str, cells: Sequence[str]) -> Column:
         """Describe a column by its sample cells.
 
-        It is text only if no cell is a number. So a single wrong cell is found when the column is read.
+        A column is text only if no sample cell is a number. Otherwise an invalid cell raises an error when it is read.
         """
         filled = [cell for cell in cells if cell.strip()]
         is_text = bool(filled) and not any(is_number(cell, self.dialect) for cell in filled)
@@ -235,7 +235,7 @@ def read_number(text: str, dialect: Dialect) -> float:
         return flag
     if "_" in text or not text.isascii():  # Python would accept 1_000 and digits of other scripts
         raise ValueError(text)
-    if dialect.decimal_comma and "." in text:  # it may separate thousands
+    if dialect.decimal_comma and "." in text:  # the point may separate thousands
         raise ValueError(text)
     return float(text.replace(",", ".") if dialect.decimal_comma else text)
 

@@ -19,7 +19,7 @@ from drol.errors import InputError
 
 BLOCK_BYTES = 1 << 23  # bytes read at once; an import needs a few times this much memory
 BLOCK_STEPS = 1 << 16
-IGNORE = "none"  # given instead of a name, it disables the field
+IGNORE = "none"  # the user passes this instead of a name to disable the field
 
 # Usual names of each field: first drol's, then the names of D4RL, Gymnasium and Minari, and LeRobot.
 ALIASES = {
@@ -36,7 +36,7 @@ ALIASES = {
     "success": ("success", "is_success", "next.success"),
 }
 TEXT_FIELDS = ("episode", "time")  # fields that may be text
-PARTLY_GUESSED = ("observation", "action")  # raise an error rather than guess only a part of their columns
+PARTLY_GUESSED = ("observation", "action")  # if some columns of these fields may be missed, raise an error
 BESIDE = {"observation.state": "observation.environment_state"}  # LeRobot: the robot's state, and its environment's
 
 
@@ -115,7 +115,7 @@ def choose_fields(
 def find_usual(field: str, columns: Sequence[Column], path: Path) -> list[str]:
     """Return the columns with a usual name of a field; raise `InputError` if they are ambiguous."""
     usable = [column for column in columns if column.kind not in (ATTRIBUTE, VIDEO)]
-    if field in ("time", "success", "held_out"):  # only a single number with exactly a usual name
+    if field in ("time", "success", "held_out"):  # a single number whose name is exactly a usual name
         single = [column.name for column in usable if column.size == 1]
         return [next(alias for alias in ALIASES[field] if alias in single)] if set(ALIASES[field]) & set(single) else []
     available = [column.name for column in usable]
@@ -197,7 +197,7 @@ def check_no_relative(field: str, alias: str, names: Sequence[str], usable: Sequ
 def find_numbered(name: str, available: Sequence[str], path: Path) -> list[str]:
     """Return the columns name0, name_1, name[2], ..., sorted by number.
 
-    A column that differs from this only by its case, spaces or a unit raises `InputError`: it may be one of them.
+    Raise `InputError` for a name that differs only by case, spaces or a unit, since the column may be one of them.
     """
     pattern = re.compile(re.escape(name) + r"[._]?\[?(\d+)\]?")
     similar = re.compile(re.escape(name) + r"[\s._-]*[\[(]?\d+[\])]?\s*([\[(].*[\])])?", re.IGNORECASE | re.DOTALL)

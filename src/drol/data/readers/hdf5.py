@@ -13,7 +13,7 @@ from drol.errors import InputError
 from drol.storage import sync_folder
 
 FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # built into h5py; any other filter is a plugin
-LARGEST_RATIO = 1100  # of the size of an array to its stored bytes; gzip reaches 1032
+LARGEST_RATIO = 1100  # ratio of the size of an array to its stored bytes; gzip reaches 1032
 DEEPEST = 8  # levels of nested groups to list
 
 

@@ -25,7 +25,7 @@ from drol.data.trajectory_rows import Arrays
 from drol.errors import InputError
 
 EPISODE = re.compile(r"(?:episode|demo)_(\d+)")
-LONGEST_NAME = 100  # of a demonstration in a mask
+LONGEST_NAME = 100  # characters of a text attribute, or of the name of a demonstration in a mask
 MOST_COLUMNS = 2000
 
 
@@ -132,7 +132,7 @@ class FlatHDF5File(StepFile):
 
 
 class EpisodeHDF5File(StepFile):
-    """A group for each episode; if a group has one more observation than actions, this is the final observation."""
+    """A group for each episode; if it has one more observation than actions, the extra one is the final observation."""
 
     def __init__(self, path: Path, mapping: Mapping[str, Sequence[str]] | None, file: HDF5File, groups: list[str]):
         self.path, self.groups = path, groups

@@ -26,7 +26,7 @@ from drol.errors import InputError
 from drol.machine import aligned, free_memory
 
 MAX_MEMBERS = 1000
-MAX_LIST_BYTES = 1 << 20  # of the archive's list of members
+MAX_LIST_BYTES = 1 << 20  # size of the archive's list of members
 MAX_RATIO = 1032  # the largest compression ratio of deflate; a member that declares more is invalid
 BLOCK_BYTES = 1 << 20
 LARGEST_COLUMN_MAJOR = 1 << 30  # bytes of an array in Fortran order, which must be loaded completely
@@ -209,7 +209,7 @@ class Member:
 
     @contextlib.contextmanager
     def open_rows(self) -> Iterator["RowReader"]:
-        """Open the rows for reading; on exit, after all rows were read, the checksum is compared."""
+        """Open the rows for reading; the caller must read all of them, and the checksum is compared on exit."""
         with self.archive.open(self.info) as stream:
             stream.read(self.header.data_offset)
             yield RowReader(self, stream)

@@ -62,7 +62,7 @@ class StoredDataset:
 
     @property
     def box(self) -> ActionBox:
-        """The action bounds in the units of the data, which are scaled to [-1, 1]."""
+        """The bounds, in the units of the data, that the import scaled to [-1, 1]."""
         return ActionBox(tuple(self.manifest["action_low"]), tuple(self.manifest["action_high"]))
 
     @property

@@ -47,7 +47,7 @@ class ArrayWriter:
 
 
 class SplitWriter:
-    """Writes the arrays of one split, finished as in a `Dataset`."""
+    """Writes the arrays of one split; `RowFinisher` gives rows the form that a `Dataset` has."""
 
     def __init__(self, folder: Path, split: str):
         self.folder, self.split = folder, split
@@ -84,7 +84,7 @@ class SplitWriter:
     def abandon(self) -> None:
         """Close the files without finishing them."""
         for writer in self.writers.values():
-            with contextlib.suppress(OSError):  # a full disk, reported before
+            with contextlib.suppress(OSError):  # such as a full disk, which an earlier write reported
                 writer.file.close()
 
 
