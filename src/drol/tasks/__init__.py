@@ -96,7 +96,7 @@ def register_task_source(source: TaskSource) -> None:
     sources have a task of the same name, the first source is used.
 
     Args:
-        source: The source. Its name must be unused, except by a source of the same class, which is replaced.
+        source: The source. Its name must be new, or belong to a source of the same class, which the source replaces.
 
     Example:
         >>> import drol

@@ -57,7 +57,7 @@ class Maze:
     """The map of a maze, for drawing; the centre of cell (row, column) is at `unit * (column, row) - offset`.
 
     Attributes:
-        walls: Which cells are walls, [rows, columns] of booleans.
+        walls: Whether each cell is a wall, [rows, columns] of booleans.
         unit: The width of a cell.
         offset: The offset (x, y) that is subtracted from a cell's position.
         start: The start of episodes, (x, y).
@@ -86,7 +86,7 @@ class Task:
         make_environment: A function that makes a gymnasium environment; None if there is only data.
         score: The score of the episodes of an evaluation; higher is better.
         score_name: The name of the score, with its unit.
-        reward_offset: Added to the environment's rewards to get the rewards of the data.
+        reward_offset: The number to add to the environment's rewards to get the rewards of the data.
         action_box: The original bounds of the data's actions, if they were scaled.
         observation_dimensions: The names, units and frames of the numbers of an observation, if known.
         action_dimensions: The names, units and frames of the numbers of an action, if known.
@@ -185,7 +185,7 @@ def task_from(
         score: "return" for the mean return of the episodes, "success" for the percentage of episodes whose last step
             had a true `info["success"]`, or a function from episodes to a number.
         score_name: The name of the score, with its unit; None: a default that depends on `score`.
-        reward_offset: Added to the environment's rewards to get the rewards of the data.
+        reward_offset: The number to add to the environment's rewards to get the rewards of the data.
         action_box: The original bounds of the data's actions, if they were scaled.
         maze: A maze to draw.
         environment_modules: Modules that the server of environment processes imports once, for all of them.
@@ -239,7 +239,7 @@ def task_from(
 
 
 def check_fit(dataset: "Transitions", validation: "Transitions | None", action_box: ActionBox | None) -> None:
-    """Raise `InputError` unless these are datasets, and validation data and action bounds match the dataset."""
+    """Raise `InputError` unless both are datasets, and the validation data and action bounds match the dataset."""
     from drol.transition import Spec  # here, so that listing tasks does not import jax
 
     for name, each in (("dataset", dataset), ("validation", validation)):

@@ -16,7 +16,7 @@ def find_datasets(words: Iterable[str] = (), here: bool = False) -> list[tuple[T
     """Return the datasets that match the words.
 
     Args:
-        words: Each must be in the name of the dataset, of one of its tasks, or of its source.
+        words: Words that must each occur in the name of the dataset, of one of its tasks, or of its source.
         here: Whether to return only datasets that are on this machine.
     """
     words = list(words)
@@ -41,7 +41,7 @@ def find_dataset_entry(name: str) -> tuple[TaskSource, DatasetEntry]:
 
 
 def absent_tasks(names: Iterable[str]) -> list[str]:
-    """Return those of the tasks whose data should be in a file that is not on this machine."""
+    """Return the tasks whose data file is missing on this machine."""
     files = {task: entry.path for _, entry in all_datasets() for task in entry.tasks}
     return [name for name in names if (path := files.get(name)) is not None and not path.is_file()]
 

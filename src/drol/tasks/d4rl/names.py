@@ -10,7 +10,7 @@ from drol.errors import InputError, unknown_name
 from drol.tasks.source import DatasetEntry
 
 SERVER = "http://rail.eecs.berkeley.edu/datasets/offline_rl"
-ANTMAZE_FILES = {  # the names contain the maze, and whether starts and goals vary
+ANTMAZE_FILES = {  # each file name gives the maze and states whether starts and goals vary
     "antmaze-umaze-v2": "u-maze_noisy_multistart_False_multigoal_False",
     "antmaze-umaze-diverse-v2": "u-maze_noisy_multistart_True_multigoal_True",
     "antmaze-medium-play-v2": "big-maze_noisy_multistart_True_multigoal_False",

@@ -12,7 +12,7 @@ from drol.tasks.frames import stack_frames
 from drol.tasks.packages import missing_package
 
 MODULES = ("gymnasium", "mujoco", "ogbench")  # imported to make an environment
-SUCCESS_TIMINGS = {"before": {}, "after": {"success_timing": "post"}}  # for OGBench; single tasks default to "pre"
+SUCCESS_TIMINGS = {"before": {}, "after": {"success_timing": "post"}}  # arguments; single tasks default to "pre"
 
 
 def make_ogbench(environment_name: str, frame_stack: int = 1, success_timing: str = "before") -> Any:

@@ -100,7 +100,7 @@ def read_maze(environment: Any) -> Maze:
 def read_dataset(path: Path, goal: Goal, shapes: dict[str, tuple[int, ...]]) -> Dataset:
     """Read the trajectories of a file with the rewards of a goal.
 
-    Simulator states are reduced to their numbers of satisfied sub-goals while they are read.
+    Each simulator state is reduced to its number of satisfied sub-goals while it is read.
     """
     is_image = len(shapes["observations"]) > 1
 

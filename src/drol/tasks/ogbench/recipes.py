@@ -12,8 +12,8 @@ class Recipe:
 
     environment: str  # the id of the environment
     kind: str  # navigate, stitch or explore in mazes, play or noisy on tables
-    body: str  # point, ant or humanoid; arm
-    trajectories: int  # in OGBench's file
+    body: str  # point, ant or humanoid in mazes, arm on tables
+    trajectories: int  # trajectories in OGBench's file
     rows: int  # rows of a trajectory: its transitions and the final observation
     noise: float  # standard deviation of the noise on actions; for an arm, see manipulation.py
     random_actions: float = 0.0  # fraction of random actions
@@ -75,8 +75,9 @@ def make_recipes() -> dict[str, Recipe]:
 
 
 RECIPES = make_recipes()
-# CPU time of one step with its policy on one core, measured over 300 steps up to complete datasets (2026-11-18). The
-# first matching prefix applies. Larger cubes and puzzles were not measured; they use the nearest measured time.
+# CPU time of one step, including the policy, on one core, measured on runs of 300 steps up to complete datasets
+# (2026-11-18). The first matching prefix applies. Larger cubes and puzzles were not measured; they use the nearest
+# measured time.
 STEP_MILLISECONDS = {
     "pointmaze": 0.14,
     "antmaze-giant": 1.14,
