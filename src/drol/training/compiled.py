@@ -1,8 +1,8 @@
 """The compiled loop: initial states, many updates of every seed in one call, diagnostics.
 
-All random numbers of update n of a seed derive from the key `fold_in(key(seed), n)`. Its two splits are for the batch
-and the update. `fold_in` with 2 gives the key of the action in online training; 3 and 4 give the keys of the
-diagnostics on training and on validation data.
+All random numbers of update n of a seed derive from the key `fold_in(key(seed), n)`. `split` of this key gives the keys
+of the batch and of the update. `fold_in` of this key with 2 gives the key of the action in online training; `fold_in`
+with 3 and 4 gives the keys of the diagnostics on training and on validation data.
 """
 
 import functools
@@ -97,9 +97,9 @@ def train_batches(
     begin: Array | int,
     end: Array | int,
 ) -> tuple[Any, Metrics]:
-    """Run updates on the given batches [seed, number, batch, ...], with the numbers from `begin` up to `end`.
+    """Run an update on each of the batches number `begin` to `end - 1` in `batches` [seed, number, batch, ...].
 
-    `first_step` is the step of batch number 0. The rest is as in `train_chunk`.
+    `first_step` is the step of batch number 0. Otherwise the function does the same as `train_chunk`.
     """
 
     def train_one_seed(state: Any, total: Metrics, batches: Transition, key: Array) -> tuple[Any, Metrics]:

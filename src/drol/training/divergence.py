@@ -18,7 +18,7 @@ from drol.runs.config import RunConfig
 from drol.runs.directory import RunDirectory
 from drol.storage import write_whole
 
-MOST_ROWS = 200_000  # of batches in the file, which is then about 1 MB
+MOST_ROWS = 200_000  # rows of batches that the file lists, so that its size is about 1 MB
 
 
 class Diverged(Exception):
@@ -33,7 +33,7 @@ def all_finite(tree: Any) -> Array:
 
 
 def broken_metrics(metrics: Mapping[str, Any]) -> dict[int, dict[str, str]]:
-    """Return the values of the metrics [seed] that are not finite, as text, by index of the seed, then by name."""
+    """Return the metrics [seed] that are not finite, by index of the seed, then by name, with their values as text."""
     found: dict[int, dict[str, str]] = {}
     for name, values in metrics.items():
         for place, value in enumerate(np.asarray(values, float)):

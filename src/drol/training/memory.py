@@ -23,8 +23,8 @@ from drol.training.updates import BATCHES_AT_ONCE
 from drol.transition import Spec, Transition
 
 STATE_COPIES = 3  # the state, the new state of an update, and the copy that a checkpoint writes
-BATCHES_READ = (READ_AHEAD + 2) * BATCHES_AT_ONCE  # of data on disk: waiting, being read and in use
-SMALL_BATCH = 250_000_000  # bytes; below this, `PROGRAM_BYTES` covers the update and it is not estimated
+BATCHES_READ = (READ_AHEAD + 2) * BATCHES_AT_ONCE  # batches of data on disk that are waiting, being read or in use
+SMALL_BATCH = 250_000_000  # bytes; an update that needs less is not estimated, because `PROGRAM_BYTES` covers it
 
 
 def check_memory(config: RunConfig, task: Task, placement: Placement) -> None:
@@ -64,7 +64,7 @@ def needed_memory(config: RunConfig, task: Task, placement: Placement) -> dict[s
 
 @functools.lru_cache
 def update_memory(algorithm: Algorithm, spec: Spec) -> tuple[int, int]:
-    """Return the bytes of the state of one seed and, estimated, the further bytes that one update uses."""
+    """Return the bytes of the state of one seed, and an estimate of the additional bytes that one update uses."""
     state = jax.eval_shape(lambda key: algorithm.init(key, spec), jax.random.key(0))
     return sum(map(nbytes, jax.tree.leaves(state))), batch_memory(algorithm, state, spec)
 
@@ -72,7 +72,7 @@ def update_memory(algorithm: Algorithm, spec: Spec) -> tuple[int, int]:
 def batch_memory(algorithm: Algorithm, state: Any, spec: Spec) -> int:
     """Estimate the peak memory of one update: all matrix products and convolutions, and the outputs of loops.
 
-    Return 0 if the hyperparameters show that it is small, because tracing an update takes half a second.
+    Return 0 if the hyperparameters show that the peak is small, because tracing an update takes half a second.
     """
     values = algorithm.to_dict()
     counts = [max(1, value) for value in values.values() if type(value) is int]  # batch size, number of candidates

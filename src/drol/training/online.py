@@ -80,7 +80,7 @@ def online_update(
     step: Array | int,
     balanced: bool,
 ) -> tuple[Any, Metrics]:
-    """Do one update of every seed and add its metrics to the totals; the keys are those of `train_chunk`."""
+    """Do one update of every seed and add its metrics to the totals; it uses the same keys as `train_chunk`."""
 
     def update(state: Any, total: Metrics, experience: Experience, key: Array) -> tuple[Any, Metrics]:
         batch_key, update_key = jax.random.split(jax.random.fold_in(key, step))
@@ -115,7 +115,7 @@ class Interaction:
         self.experiences: Experience = jax.tree.map(lambda leaf: jnp.stack([leaf] * len(self.seeds)), empty)
         self.episodes = np.zeros(len(self.seeds), np.int64)  # number of episodes that each seed started
         self.started = False
-        self.returns = np.zeros(len(self.seeds))  # of the unfinished episodes
+        self.returns = np.zeros(len(self.seeds))  # rewards so far of the unfinished episodes
         self.lengths = np.zeros(len(self.seeds), np.int64)
 
     def check_replay_size(self, online_steps: int) -> None:
@@ -143,7 +143,7 @@ class Interaction:
         rewards = np.asarray([each.reward if each else 0.0 for each in seen])
         self.returns += rewards
         self.lengths += stepped
-        if self.lengths.max() > self.capacity:  # the first steps would be overwritten, so no replay could resume it
+        if self.lengths.max() > self.capacity:  # resuming could not replay the overwritten first steps
             raise InputError(
                 f"replay_size is {self.capacity}; it must be at least the length of the longest episode. Start another "
                 "run with a larger one; --from this run's folder keeps its networks"

@@ -23,11 +23,11 @@ from drol.training.compiled import init_seeds, seed_keys, zero_totals
 from drol.training.placement import place
 from drol.training.updates import DIAGNOSED, Updates
 
-METHOD = "drol-choice"  # has no weight to tune
+METHOD = "drol-choice"  # this algorithm has no weight to tune
 RUN: Mapping[str, Any] = {"standardise_observations": True}  # own data has arbitrary units
 RATES: Mapping[str, Any] = {"learning_rate": 1e-3, "target_rate": 0.02}  # for runs of at most 200,000 updates
 BUDGET = 1800.0  # seconds that a run may take
-LEAST_UPDATES, MOST_UPDATES = 20_000, 200_000  # between these, one update for each transition
+LEAST_UPDATES, MOST_UPDATES = 20_000, 200_000  # within these limits, there is one update for each transition
 LONG_EPISODE, LONG_DISCOUNT = 500, 0.995  # the discount where trajectories are typically longer than 500 transitions
 TIMED = 0.5  # least duration of the timed updates, in seconds
 CHOSEN = ("hidden_sizes", "discount", "steps", "log_interval", "evaluation_interval", "checkpoint_interval")
@@ -35,12 +35,12 @@ CHOSEN = ("hidden_sizes", "discount", "steps", "log_interval", "evaluation_inter
 
 @dataclass(frozen=True)
 class Networks:
-    """Networks that may be chosen.
+    """Networks, and the conditions to choose them.
 
     Attributes:
-        hidden_sizes: Their hidden layers; None keeps those of the algorithm.
-        transitions: The fewest transitions of data for them.
-        updates: The fewest updates that must fit into the budget.
+        hidden_sizes: The hidden layers; None keeps the hidden layers of the algorithm.
+        transitions: The smallest number of transitions that the data must have.
+        updates: The smallest number of updates that must fit into the budget.
     """
 
     hidden_sizes: tuple[int, ...] | None

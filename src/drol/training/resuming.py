@@ -23,7 +23,7 @@ def refuse_without_checkpoint(directory: RunDirectory) -> None:
 
 
 def lost_rows(config: RunConfig, directory: RunDirectory, step: int) -> list[str]:
-    """Return a warning for each file with missing rows up to a step that a resumed run does not write again.
+    """Return a warning for each file that lacks rows up to a step, if a resumed run does not write them again.
 
     An evaluation is repeated if its policy still exists.
     """

@@ -1,4 +1,4 @@
-"""The evaluations during training: save the policies, then evaluate the saved policies, if wanted in the background.
+"""The evaluations during training: save the policies, then evaluate the saved policies, optionally in the background.
 
 Every saved policy gets a row for each seed. The rows depend only on the saved files. An interrupted evaluation is
 therefore repeated when the run resumes, and evaluating in the background does not change the rows.
@@ -66,7 +66,7 @@ class ScheduledEvaluation:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Stop; wait for the current evaluation after an error of the training, cancel it after an interrupt."""
+        """Stop: after an error of the training, wait for the current evaluation; after an interrupt, cancel it."""
         try:
             if kind is not None and issubclass(kind, Exception):
                 self.finish()
@@ -178,7 +178,7 @@ class ScheduledEvaluation:
         """Compute the error against held-out actions, and the share of actions outside the support of the data.
 
         A policy that leaves the support is reported only in the second half of training, because early policies often
-        do.
+        leave it.
         """
         scores = offline_scores(policy, self.held_out, jax.random.key(0))
         error, outside = scores["single_sample_error"], scores["outside_support"]

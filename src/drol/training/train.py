@@ -36,7 +36,8 @@ def train(
         processes: Concurrent environments in evaluations; chosen for the machine if None.
         quiet: Whether to show no progress.
         background_evaluation: Whether to evaluate while training continues; the scores are the same.
-        devices: Number of devices that share the seeds or, if it does not divide their number, each batch; all if None.
+        devices: Number of devices; all if None. They share the seeds if their number divides the number of seeds, and
+            each batch otherwise.
         track: The tracker that mirrors the rows of the run: "wandb", "tensorboard" or "trackio"; none if None.
 
     Returns:

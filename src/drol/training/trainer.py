@@ -66,7 +66,7 @@ class Trainer:
         states = init_seeds(self.algorithm, self.keys, task.train.spec)
         totals = zero_totals(self.algorithm, states, self.updates.diagnosed, self.keys)
         shapes = jax.eval_shape(lambda: {"states": states, "totals": totals})
-        self.shapes = shapes | {"logged_step": np.int64(0)}  # of a checkpoint
+        self.shapes = shapes | {"logged_step": np.int64(0)}  # the shapes of a checkpoint's arrays
         self.put(states, totals)
         self.interaction = self.make_interaction()
         self.progress = Progress("training", "updates", quiet=quiet)

@@ -22,8 +22,8 @@ DIAGNOSED = 16_384  # transitions of data on disk that are kept in memory for di
 class Read(NamedTuple):
     """Batches [seed, number, batch, ...] that were read from disk."""
 
-    first_step: int  # the update that uses number 0
-    count: int  # how many batches are used
+    first_step: int  # the update that uses batch number 0
+    count: int  # number of batches to use
     batches: Any  # as returned by `put_batches` of the placement
 
 
@@ -83,7 +83,7 @@ class Updates:
             return train(states, totals, self.placed_keys, batches)
         count = len(self.placed_keys)
         seeds = list(zip(states, totals, self.placed_keys, batches or [None] * count, strict=True))
-        first = [] if self.compiled else [train(*seeds.pop(0))]  # alone, so that only one thread compiles
+        first = [] if self.compiled else [train(*seeds.pop(0))]  # the first seed, so that only one thread compiles
         self.compiled = True
         trained = [*first, *self.threads.map(lambda seed: train(*seed), seeds)]
         return [state for state, _ in trained], [total for _, total in trained]
