@@ -22,7 +22,7 @@ from drol.evaluation.worker import AskLimit, Batch, Broke, Limit, Picture, Rende
 from drol.stop_signals import STOP_SIGNALS
 
 PROCESS_NAME = "drol environment"
-GRACE_SECONDS = 1.0  # after the deadline: it has passed after Ctrl-Z and `fg`, but the answer arrives within a moment
+GRACE_SECONDS = 1.0  # wait after the deadline: after Ctrl-Z and `fg` it has passed, but the answer arrives soon
 
 
 @contextlib.contextmanager
@@ -60,7 +60,7 @@ def is_defined_in_main(make_environment: Callable[[], Any]) -> bool:
 
 
 def refuse_inside_environment_process() -> None:
-    """Raise `InputError` if this is an environment's process that imports a main script which trains."""
+    """Raise `InputError` if a main script, imported by the process of an environment, starts a training."""
     if multiprocessing.current_process().name == PROCESS_NAME:
         raise InputError(
             "this script defines the environment and trains when it is imported; "
@@ -107,7 +107,7 @@ class EnvironmentProcess:
         return process, ours
 
     def episode_limit(self) -> int | None:
-        """Return the most steps of an episode; None if the environment does not say or cannot be made."""
+        """Return the maximum steps of an episode; None if unknown or if the environment cannot be made."""
         self.send(AskLimit())
         answer: Any = self.receive()
         return answer.steps if isinstance(answer, Limit) else None

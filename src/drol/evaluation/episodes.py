@@ -38,12 +38,12 @@ def draw_rows(policy: Policy, observations: Array, seeds: Array, steps: Array, b
 
 @functools.lru_cache(maxsize=16)
 def draw_from_leaves(structure: Any, best_of: int | None) -> Callable[..., Array]:
-    """Return `draw_rows` for the leaves of a policy: taking a policy apart at each call costs as much as a network."""
+    """Return `draw_rows` for the leaves of a policy: flattening a policy at each call costs as much as a network."""
     return jax.jit(lambda leaves, *rows: draw_rows(jax.tree.unflatten(structure, leaves), *rows, best_of))
 
 
 def suitable_processes(episodes: int, cores: int) -> int:
-    """Return the number of processes: at least 8, at least 4 per core, at most `ROWS`, few idle in the last round."""
+    """Return the process count: at least 8, at least 4 per core, at most `ROWS`, with few idle in the last round."""
     counts = range(min(max(8, 4 * cores), ROWS), ROWS + 1)
     return max(counts, key=lambda count: ((episodes % count or count) / count, -count))
 

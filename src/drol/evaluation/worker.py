@@ -1,4 +1,4 @@
-"""The process of one environment or several. It does not import jax. A failure ends only the episodes in it."""
+"""The process of one or several environments. It does not import jax. A failure ends only the episodes in it."""
 
 import random
 import signal
@@ -29,13 +29,13 @@ class Render(NamedTuple):
 
 
 class AskLimit(NamedTuple):
-    """Ask for the most steps of an episode."""
+    """Ask for the maximum steps of an episode."""
 
 
 class Limit(NamedTuple):
-    """The most steps of an episode."""
+    """The maximum steps of an episode."""
 
-    steps: int | None  # None if the environment does not say
+    steps: int | None  # None if unknown
 
 
 class Batch(NamedTuple):
@@ -98,7 +98,7 @@ def serve(connection: Connection, make_environment: Callable[[], Any]) -> None:
 
 
 def episode_limit(environment: Any) -> int | None:
-    """Return the most steps of an episode, from `TimeLimit` of gymnasium or the specification; None if unknown."""
+    """Return the maximum steps of an episode, from `TimeLimit` of gymnasium or the specification; None if unknown."""
     limits = []
     while environment is not None:
         layer = vars(environment) if hasattr(environment, "__dict__") else {}

@@ -1,7 +1,7 @@
 """Actors: networks whose output is an action, or the velocity of one.
 
 Each has a separate encoder. Terms that depend only on the state are computed once per state, for any number of latents
-or Euler steps follow.
+or Euler steps.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ class LatentActor(eqx.Module):
     def candidates(self, observation: Array, latent: Array) -> Array:
         """Return `f(s, z_k)` [..., K, action] for the K latents [..., K, latent] of each state.
 
-        The first layer is linear, so its part that sees the state is computed once for each state, not K times.
+        The first layer is linear, so its product with the state is computed once for each state, not K times.
         """
         features = self.encoder(observation)  # [..., features]
         first = self.network.layers[0]

@@ -13,7 +13,7 @@ from drol.transition import Spec
 
 
 class QEnsemble(eqx.Module):
-    """Critics `Q_j(s, a)` that share an encoder; the arrays of the rest are stacked, so one call runs them all."""
+    """Critics `Q_j(s, a)` with a shared encoder; their other arrays are stacked, so one call evaluates all critics."""
 
     encoder: Encoder
     members: MLP  # every array has the ensemble as its first axis

@@ -1,4 +1,4 @@
-"""Encoders: what turns an observation into the features that a network sees."""
+"""Encoders: they turn an observation into features, the input of the other networks."""
 
 import equinox as eqx
 import jax
@@ -46,10 +46,10 @@ class Stack(eqx.Module):
 
 
 def maximum_of_three(images: Array, axis: int) -> Array:
-    """Return the maximum over windows of three along an axis, with stride 2; of several equal ones the first counts.
+    """Return the maximum over windows of three along an axis, with stride 2; of equal values the first counts.
 
-    Along the width and then the height it is `lax.reduce_window` over 3 x 3 with padding "SAME" and has the same
-    gradient, which takes a ninth of the time on a CPU.
+    Applied along the width and then the height, it has the values and the gradient of `lax.reduce_window` over 3 x 3
+    with padding "SAME". On a CPU the gradient takes a ninth of the time.
     """
     size = images.shape[axis]
     windows = -(-size // 2)
@@ -98,7 +98,7 @@ Encoder = ImageEncoder | NoEncoder
 
 
 def make_encoder(key: Array, spec: Spec) -> tuple[Encoder, int]:
-    """Return the encoder for observations of a task, and how many features it gives."""
+    """Return the encoder for observations of a task, and its number of features."""
     if len(spec.observation_shape) == 3:
         return ImageEncoder(key, spec.observation_shape), FEATURES
     return NoEncoder(), spec.observation_size

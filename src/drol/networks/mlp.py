@@ -1,7 +1,7 @@
 """Multi-layer perceptrons on whole batches: the last axis is features, all others are rows.
 
 Kernels are [in, out] and a batch is multiplied from the left, so one layer is one matrix product without a transpose;
-`eqx.nn.Linear` holds [out, in] and is written for a single row.
+`eqx.nn.Linear` stores [out, in] and takes a single row.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class LayerNorm(eqx.Module):
 
 
 class MLP(eqx.Module):
-    """Hidden layers of Linear, GELU and, where asked, LayerNorm (in this order), then a linear output."""
+    """Hidden layers of Linear, GELU and, if requested, LayerNorm (in this order), then a linear output."""
 
     layers: tuple[Linear, ...]
     norms: tuple[LayerNorm, ...]  # one for each hidden layer, or none
@@ -68,7 +68,7 @@ class MLP(eqx.Module):
         return self.after_first(self.layers[0](x))
 
     def after_first(self, x: Array) -> Array:
-        """Return the output of the network, given what its first layer returned."""
+        """Return the output of the network, given the output of its first layer."""
         for index, layer in enumerate(self.layers[1:]):
             x = jax.nn.gelu(x)
             if self.norms:

@@ -1,12 +1,12 @@
-"""How a policy acts, written out as plain steps: what an exported policy holds, and what a robot runs without jax.
+"""The computation of an action as plain steps; an exported policy contains them, and a robot executes them without jax.
 
-    x = z                                        a latent from the prior, or nothing where a policy draws nothing
-    x = network([s, x, conditions])              each step replaces x, or
-    x = x + scale network([s, x, conditions])    moves it,
-    x = clip x  or  x = tanh x                   or brings it into the box;
-    of N latents, the x that the critics value most.
+    x = z                                        a latent from the prior; none for a deterministic policy
+    x = network([s, x, conditions])              a step replaces x,
+    x = x + scale network([s, x, conditions])    or adds to x,
+    x = clip x  or  x = tanh x                   or maps x into the action bounds;
+    of N latents, the result is the x with the highest value by the critics.
 
-`Algorithm.act` and `Algorithm.sampler` say the same in two ways; the contract tests hold them together.
+`Algorithm.act` and `Algorithm.sampler` define the same computation; the contract tests compare them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,10 +31,10 @@ class Call:
     """One step through a network.
 
     Attributes:
-        network: Which one.
-        conditions: Numbers that it sees after the state and x, such as the time of a flow.
-        sees_action: Whether it sees x.
-        scale: What its output is multiplied by before it is added to x; None if the output replaces x.
+        network: The name of the network.
+        conditions: Its inputs after the state and x, such as the time of a flow.
+        sees_action: Whether x is an input.
+        scale: The factor of its output when this is added to x; None if the output replaces x.
     """
 
     network: str
@@ -45,15 +45,15 @@ class Call:
 
 @dataclass(frozen=True)
 class Sampler:
-    """How a policy acts.
+    """The computation of an action by a policy.
 
     Attributes:
-        prior: Where its latents come from, one of `PRIORS`.
-        steps: Calls of networks, "clip" and "tanh", in their order.
+        prior: The distribution of its latents, one of `PRIORS`.
+        steps: Calls of networks, "clip" and "tanh", in order.
         networks: The networks by name.
         critics: The critics that choose among several draws; every array has the ensemble as its first axis.
-        critic_conditions: Numbers that the critics see after the state and the action.
-        aggregation: How the critics make one value, one of `AGGREGATIONS`.
+        critic_conditions: Inputs of the critics after the state and the action.
+        aggregation: How the values of the critics are reduced to one, one of `AGGREGATIONS`.
     """
 
     prior: str
@@ -69,7 +69,7 @@ class Sampler:
         object.__setattr__(self, "action_size", self.networks[last.network].layers[-1].bias.shape[-1])
 
     def draw_latents(self, key: Array, count: int) -> Array:
-        """Draw latents [count, action] as `Algorithm.act` draws them with this key; none where nothing is drawn."""
+        """Draw latents [count, action] as `Algorithm.act` draws them with this key; zeros if the prior is "none"."""
         normal = jax.random.normal(key, (count, self.action_size + (2 if self.prior == "ball" else 0)))
         if self.prior == "normal":
             return normal
@@ -120,6 +120,6 @@ def latent_sampler(actor: Any, critic: Any, prior: str, aggregation: str = "mean
 def flow_sampler(
     field: Any, critic: Any, steps: int, conditions: Sequence[float] = (), aggregation: str = "mean"
 ) -> Sampler:
-    """Return the sampler of a flow of Euler steps; each sees its time, then the conditions."""
+    """Return the sampler of a flow of Euler steps; the conditions of a step are its time and these conditions."""
     calls = tuple(Call("flow", (number / steps, *conditions), scale=1 / steps) for number in range(steps))
     return Sampler("normal", (*calls, CLIP), {"flow": network_of(field)}, network_of(critic), (), aggregation)

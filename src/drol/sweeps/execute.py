@@ -82,7 +82,7 @@ def check_data(runs: Iterable[SweptRun]) -> None:
 
 
 def check_folder(each: SweptRun, root: Path) -> None:
-    """Raise `InputError` if the folder has another run, or was trained further without an evaluation at this step."""
+    """Raise `InputError` if the folder has another run, or one trained past this step without an evaluation at it."""
     if each.status.done or not (root / each.run.name).exists():
         return
     directory = RunDirectory(root / each.run.name)
@@ -131,7 +131,7 @@ def do_what_is_due(
 
 
 def check_values(sweep: Sweep, runs: Iterable[SweptRun]) -> None:
-    """Raise `InputError` if none of the runs that are done has the metric by which choices are dropped."""
+    """Raise `InputError` if none of the runs that are done has the metric that decides which choices are dropped."""
     done = [each for each in runs if each.status.done]
     if done and all(each.value is None for each in done):
         raise InputError(

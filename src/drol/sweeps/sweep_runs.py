@@ -178,7 +178,7 @@ def look_at(
 
 
 def with_value_of(each: SweptRun, before: SweptRun | None) -> SweptRun:
-    """Return a run; if it has no value on its rung, with the value of the rung before."""
+    """Return a run; if it has no value on its rung, use the value of the rung before."""
     if before is None or each.value is not None:
         return each
     return replace(each, value=before.value, compared_at=before.compared_at)
