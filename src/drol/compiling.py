@@ -6,10 +6,10 @@ from typing import Any
 
 import jax
 
-# XLA's newer library of CPU kernels (YNN) runs single-precision products slower than the one before it: one update at
-# the paper's size took 110 ms with it and 85 ms without. XLA also uses half of the vector width of AVX-512 unless it
-# is asked; an update takes 0.96 of the time with all of it (docs/performance.md). Nothing was measured on other
-# platforms, so their programs are compiled as XLA would.
+# XLA's newer library of CPU kernels (YNN) runs single-precision products slower than the older library: one update at
+# the paper's size took 110 ms with it and 85 ms without. By default XLA also uses only half of the vector width of
+# AVX-512; with the full width an update takes 0.96 of the time (docs/performance.md). Nothing was measured on other
+# platforms, so they use XLA's defaults.
 WANTED = {"cpu": {"xla_cpu_experimental_ynn_fusion_type": "", "xla_cpu_prefer_vector_width": "512"}}
 
 

@@ -45,7 +45,7 @@ def read_json(
     """Read a JSON file as a type.
 
     Args:
-        path: The file. An `OSError` is raised to the caller.
+        path: The file. An `OSError` is not caught.
         kind: A type that msgspec knows: a dataclass, a TypedDict, `dict[str, int]` and so on.
         extra: Whether to ignore keys that the type does not have.
         nan: Whether NaN and Infinity are numbers.

@@ -91,7 +91,7 @@ def installed_version(name: str) -> str | None:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return what is measured on, and with what; a GPU that jax cannot use is named as well."""
+    """Return the devices, the cores and the version of jax, to record with measurements; mention an unused GPU."""
     device = jax.devices()[0]
     cores = available_cores()
     words = f"CPU with {cores} core{'s' * (cores != 1)}"

@@ -93,7 +93,7 @@ def session_memory() -> dict[int, int]:
     found: dict[int, int] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError, IndexError):  # OSError: the process has ended meanwhile
-            fields = path.read_text(errors="replace").rpartition(")")[2].split()  # a name may hold anything
+            fields = path.read_text(errors="replace").rpartition(")")[2].split()  # a name may contain any character
             session, pages = int(fields[3]), int(fields[21])
             found[session] = found.get(session, 0) + pages * os.sysconf("SC_PAGE_SIZE")
     return found

@@ -85,7 +85,7 @@ class Policy(eqx.Module):
 
         Args:
             seed: Two controllers with the same seed draw the same actions in the same order. If None, each controller
-                draws other actions.
+                draws different actions.
             best_of: The number of actions to draw, from which the critic chooses the best; the method's default if
                 None.
 
@@ -109,7 +109,7 @@ class Policy(eqx.Module):
 
     @classmethod
     def load(cls, folder: Path | str, seed: int | None = None, algorithm: type[Algorithm] | None = None) -> "Policy":
-        """Load one policy from a folder in `policies/` of a run; `drol.load_policy` takes the folder of the run.
+        """Load one policy from a folder in `policies/` of a run; `drol.load_policy` accepts the folder of the run.
 
         Args:
             folder: The folder of one step.

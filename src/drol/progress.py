@@ -49,7 +49,7 @@ class Progress:
         if self.console.is_terminal and not quiet:
             text = TextColumn("{task.fields[text]}", markup=False)  # names of files may have brackets
             columns = (TextColumn(title), BarColumn(None), text, TimeElapsedColumn())
-            # What is printed goes above the bar, unless it goes to a file.
+            # Printed lines appear above the bar, unless they are redirected to a file.
             self.bar = Bar(*columns, console=self.console, redirect_stdout=sys.stdout.isatty())
             self.line = self.bar.add_task("", total=None, text="starting")
 

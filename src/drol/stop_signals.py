@@ -1,4 +1,4 @@
-"""Turn stop signals into requests that are honoured between two chunks of updates."""
+"""Turn stop signals into requests, which training answers between two chunks of updates and executors at once."""
 
 import signal
 import time

@@ -1,4 +1,4 @@
-"""The values that pass between the parts: a batch, the sizes of a task, the metrics of an update."""
+"""Values that modules exchange: a batch, the sizes of a task, the metrics of an update."""
 
 import math
 

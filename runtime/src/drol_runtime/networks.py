@@ -1,6 +1,6 @@
 """Multi-layer perceptrons in NumPy that write into buffers: linear layers, GELU and, in critics, LayerNorm.
 
-The time of a small network is the time of its passes over a few hundred numbers, so the code makes few passes. The
+A small network spends its time on passes over a few hundred numbers, so the code makes few passes. The
 bias is an additional row of the kernel; the input has a column of ones for it. The tanh form of GELU is
 `x sigmoid(a x + b x^3)`. With `y = -b^(1/3) x` it equals `y / (1 + exp(y (y^2 + c)))` times `-b^(-1/3)`. Both factors
 are part of the kernels before and after it.

@@ -254,7 +254,7 @@ def check_finite(values: Array, what: str) -> None:
 def is_finite(values: Array) -> bool:
     """Return whether all numbers are finite.
 
-    A finite sum of squares implies that they are. It is faster to compute, but overflows for huge finite numbers.
+    A finite sum of squares implies this and is faster to compute. For huge numbers it overflows, so each is checked.
     """
     return math.isfinite(np.vdot(values, values)) or bool(np.isfinite(values).all())
 

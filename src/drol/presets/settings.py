@@ -46,7 +46,7 @@ LAPTOP_RUN = {
     "observation_scale": 4.0,
 }
 OWN = "own"  # for data without a simulator: networks and updates depend on the size of the data and the machine's speed
-ONE_SETTING = ("drol-choice", "bfn")  # not in the paper; they only use its discount of each task
+ONE_SETTING = ("drol-choice", "bfn")  # not in the paper; of its settings they use only the discount of each task
 METHODS = ("drol", "bc", "iql", "rebrac", "fawac", "fbrac", "ifql", "deflow", "sorl", "fql")
 EQUATION = "drol-equation"  # the printed loss with the printed alpha, which multiplies Q
 CONTROL = "drol-control"  # DROL with another rule to choose the winner, and DROL's settings
@@ -113,7 +113,7 @@ def settings(
             are the flags of `drol train` as keywords.
 
     Returns:
-        The settings, for `drol.train`.
+        The settings, for `drol.train`. docs/algorithms.md lists the values of the presets.
 
     Example:
         >>> import drol

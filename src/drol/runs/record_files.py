@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Line(NamedTuple, Generic[AnyRow]):
-    """A line of a file with its row; a malformed line has no row but a fault."""
+    """A line of a file with its row; a malformed line has a fault instead of a row."""
 
     number: int  # from 1
     text: bytes
@@ -51,7 +51,7 @@ def rewrite(
     Args:
         path: The file.
         kind: The type of its rows.
-        keep: Returns whether a row is kept.
+        keep: Returns whether to keep a row.
         whole: Rows up to this step are known to have been written completely, so a truncated one was damaged later and
             is quarantined. A truncated row after this step may come from a kill, and is removed silently.
         forgotten: The folder for the removed rows; None to discard them.
