@@ -31,6 +31,8 @@ LARGEST = float(np.finfo(np.float32).max)  # largest valid value in an observati
 class Policy(eqx.Module):
     """A policy for observations in the units of the environment or the robot.
 
+    docs/deploy.md explains how to run a policy on a robot.
+
     Use `act` in scripts, `for_control` in a fast control loop, and `draw` in compiled code.
     """
 

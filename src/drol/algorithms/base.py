@@ -34,6 +34,8 @@ def hyperparameter(
 ) -> Any:
     """Return a field of an algorithm with its default, the help text of its flag, and its limits or choices.
 
+    docs/extend.md has an example.
+
     Args:
         default: The default; its type is the type of the field. Floats are traced, so a new value does not compile
             again; everything else is a constant of the compiled program.

@@ -20,6 +20,8 @@ Observation = ArrayLike | Mapping[str, Any]  # numbers in their order, or by the
 class Dimensions:
     """The name of each number of an observation or an action, in the order that the policy uses.
 
+    docs/data.md explains names and units.
+
     Attributes:
         names: A unique name for each number.
         units: A unit for each number, such as "rad" or "m/s", or "" where it is unknown. May be empty.

@@ -59,6 +59,8 @@ def export_policy(
 ) -> Exported:
     """Write a policy as a bundle that a robot runs with NumPy only.
 
+    docs/deploy.md explains how to run the bundle.
+
     Args:
         run: A run, or its folder.
         out: The folder to write.

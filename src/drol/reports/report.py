@@ -21,6 +21,8 @@ def report(
 ) -> Path:
     """Write a page about one or more runs; the page and the logger `drol` list missing parts.
 
+    docs/pages.md shows the pages.
+
     `damaged` of the first run is True if a file of the runs is damaged.
 
     Args:

@@ -114,6 +114,8 @@ def choose(
 ) -> Choice:
     """Rank the saved policies of runs by scores or, without a simulator, by offline values.
 
+    docs/offline-evaluation.md reports how reliable the ranking is.
+
     Args:
         runs: Runs of one task, their folders, or folders with runs below them.
         last: The number of last saved steps to take from each run; all if None.

@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 def collect_results(paths: Path | str | Iterable[Path | str]) -> Results:
     """Collect the results of runs and of results files.
 
+    docs/comparing.md explains the columns.
+
     Args:
         paths: Run folders, folders that contain runs at any depth, and files of `write_results`; or one of these.
 

@@ -88,6 +88,8 @@ def compare_offline(
 ) -> OfflineComparison:
     """Compare runs on data without a simulator: held-out error, share outside the data and offline value.
 
+    docs/offline-evaluation.md explains the metrics and reports how well they predict scores.
+
     Args:
         paths: Runs of one task, or folders with runs; or one of these.
         on_evaluation: Called with a message before a policy without an offline value is evaluated, which takes about

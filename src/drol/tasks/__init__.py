@@ -92,6 +92,8 @@ def known_sources() -> dict[str, TaskSource]:
 def register_task_source(source: TaskSource) -> None:
     """Register the tasks of a source in this process.
 
+    docs/extend.md explains it and entry points.
+
     Afterwards `drol.load_task`, `drol.train` and all other functions that take the name of a task find them. If two
     sources have a task of the same name, the first source is used.
 

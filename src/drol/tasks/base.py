@@ -176,6 +176,8 @@ def task_from(
 ) -> Task:
     """Make a task from a dataset in memory.
 
+    docs/extend.md has an example.
+
     Args:
         dataset: The transitions to learn from, such as `drol.Dataset.from_arrays(...)`.
         name: A name of letters, digits, '.', '_', '-' and '/'.

@@ -80,6 +80,8 @@ class DatasetEntry:
 class TaskSource(ABC):
     """A family of tasks. Only `name`, `task_names` and `load` are required; the other methods have defaults.
 
+    examples/new_task_source.py is a complete example.
+
     A source defines everything about its tasks: the files, the rewards, the environments and the scores. A module that
     defines a source should import jax and simulators inside the methods that need them, so that listing names is fast.
 

@@ -20,6 +20,8 @@ FIELDS = ("observation", "action", "reward", "terminal", "episode", "next_observ
 class EpisodeWriter:
     """Writes a dataset episode by episode; it is published when the `with` block ends without an exception.
 
+    docs/data.md explains datasets and their format.
+
     Episodes are written to disk when they are added, so a recording may be larger than memory. After an exception,
     nothing is left on disk.
 
