@@ -99,7 +99,7 @@ class Progress:
             parts.append(f"{self.rate / self.scale:,.{0 if self.rate >= 10 * self.scale else 1}f}/s")
             if self.total is not None:
                 parts.append(f"{duration((self.total - self.done) / self.rate)} left")
-        return ", ".join([*parts, plain(what)] if what else parts)  # names of files are in it
+        return ", ".join([*parts, plain(what)] if what else parts)  # it may contain names of files
 
     def count(self, number: float) -> str:
         return f"{number:,.0f}" if self.scale == 1 else f"{number / self.scale:,.1f}"

@@ -1,4 +1,4 @@
-"""Turn stop signals into requests, which training answers between two chunks of updates and executors at once."""
+"""Turn stop signals into requests; training answers them between two chunks of updates."""
 
 import signal
 import time

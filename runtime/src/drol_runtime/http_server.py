@@ -185,5 +185,5 @@ def host_name(header: str) -> str:
 
 
 def failure(status: int, words: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Return the answer to a request that is rejected. The connection is closed: the rest of the request is unread."""
+    """Return the answer to a request that is rejected. Close the connection, because the rest is unread."""
     return JSONResponse({"error": words}, status, {"Connection": "close", **(headers or {})})

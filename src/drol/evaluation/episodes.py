@@ -147,7 +147,7 @@ class Evaluator:
             count = min(len(self.processes), episodes)
         elif self.share:
             rounds = math.ceil(episodes / ROWS)
-            even = self.cores * math.ceil(episodes / rounds / self.cores)  # every core has as many episodes
+            even = self.cores * math.ceil(episodes / rounds / self.cores)  # equally many episodes for each core
             count = min(even, ROWS, episodes)
         else:
             count = min(suitable_processes(episodes, self.cores), episodes)

@@ -84,7 +84,7 @@ class RunDirectory:
 
     @contextmanager
     def evaluations_locked(self) -> Iterator[None]:
-        """Wait for the lock on the files of evaluations after training, and hold it; it does not block training."""
+        """Lock the files of evaluations after training; wait for another process's lock. Training is not blocked."""
         with exclusive(self.path / EVALUATIONS_LOCK, None):
             yield
 

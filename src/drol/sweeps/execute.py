@@ -82,7 +82,7 @@ def check_data(runs: Iterable[SweptRun]) -> None:
 
 
 def check_folder(each: SweptRun, root: Path) -> None:
-    """Raise `InputError` if the folder has another run, or one trained past this step without an evaluation at it."""
+    """Raise `InputError` if the folder has another run, or if its run passed this step without an evaluation."""
     if each.status.done or not (root / each.run.name).exists():
         return
     directory = RunDirectory(root / each.run.name)
