@@ -72,7 +72,7 @@ class Part:
     """Consecutive complete trajectories of a dataset."""
 
     dataset: Dataset
-    trajectories: Trajectories  # of the complete dataset
+    trajectories: Trajectories  # the trajectories of the complete dataset
     begin: int  # the number of the first trajectory of the part
     end: int  # the number of the first trajectory after it
 

@@ -125,7 +125,7 @@ class Trainer:
             if step:
                 logger.info(f"resuming {self.directory.path} at step {step:,}")
         self.write_config()
-        if tree is None:  # so that a missing checkpoint means that it was deleted
+        if tree is None:  # so a missing checkpoint always means that it was deleted
             self.save()
 
     def checkpoint_like(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,7 +220,7 @@ class Trainer:
         self.progress.show(self.step, self.config.total_steps, self.evaluation.newest, seconds)
 
     def log(self) -> None:
-        """Write the mean metrics since the last log and the diagnostics of this step; raise if one is not finite."""
+        """Write the mean metrics since the last log and the diagnostics; raise `Diverged` if one is not finite."""
         updates = self.step - self.logged_step
         states, totals = self.placement.gather(self.states), self.placement.gather(self.totals)
         means = {name: np.asarray(total) / np.float32(updates) for name, total in totals.items()}

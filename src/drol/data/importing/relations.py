@@ -12,7 +12,7 @@ import numpy as np
 from drol.data.dimensions import Dimensions, named_or_numbered
 from drol.data.trajectory_rows import ROW_ARRAYS, Arrays
 
-LAGS = (-2, -1, 0, 1, 2, 3, 4, 5)  # in steps: how much later than the action the observation changes
+LAGS = (-2, -1, 0, 1, 2, 3, 4, 5)  # number of steps by which the change of the observation follows the action
 MOST_ROWS = 100_000
 MOST_NUMBERS = 512  # numbers in an observation; longer observations are not analysed
 FEWEST_PAIRS = 30

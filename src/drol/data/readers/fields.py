@@ -36,7 +36,7 @@ ALIASES = {
     "success": ("success", "is_success", "next.success"),
 }
 TEXT_FIELDS = ("episode", "time")  # fields that may be text
-PARTLY_GUESSED = ("observation", "action")  # if some columns of these fields may be missed, raise an error
+PARTLY_GUESSED = ("observation", "action")  # fields for which a guess that may miss columns is an error
 BESIDE = {"observation.state": "observation.environment_state"}  # LeRobot: the robot's state, and its environment's
 
 

@@ -25,7 +25,7 @@ class TaskFacts(NamedTuple):
     """Facts about a task's data that are read from its environment."""
 
     goal: Goal
-    shapes: dict[str, tuple[int, ...]]  # of one row of each array
+    shapes: dict[str, tuple[int, ...]]  # the shape of one row of each array
     maze: Maze | None
 
 
