@@ -17,7 +17,7 @@ from drol_reproduction.experiments import TUNED
 from drol_reproduction.published import PUBLISHED_SEEDS, Published
 
 ONE_STEP = ("fql", "drol", TUNED)  # columns that the paper underlines where they are bold
-BOLD = 0.95  # of the best score in the row
+BOLD = 0.95  # share of the best score in the row from which a cell is bold
 ROUNDING = 0.5  # published numbers are whole
 NOISE = "within noise"
 
@@ -30,16 +30,16 @@ class Cell:
     deviation: float | None  # over seeds; None with one seed
     seeds: int
     published: Published | None
-    interval: Interval | None  # of the difference from the published one, not corrected for other cells
+    interval: Interval | None  # for the difference from the published number, not corrected for other cells
     verdict: str  # "within noise", "above", "below", "not run", "not published" or "too few seeds"
-    p: float | None = None  # of that difference; in a table, after Holm's correction for all of its cells
-    tasks: tuple[str, ...] = ()  # that the mean is of
+    p: float | None = None  # p value of this difference; in a table, after Holm's correction for all of its cells
+    tasks: tuple[str, ...] = ()  # the tasks in the mean
     bold: bool = False
     underlined: bool = False
 
 
 class Summary(NamedTuple):
-    """A mean over seeds, their deviation, and how many there are; no deviation with one."""
+    """A mean over seeds, their standard deviation (None with one seed), and the number of seeds."""
 
     mean: float
     deviation: float | None
@@ -47,7 +47,7 @@ class Summary(NamedTuple):
 
 
 def summarised(tasks: Sequence[Sequence[float]]) -> Summary | None:
-    """Return the mean over tasks of the means over their seeds; the deviation is that of independent tasks."""
+    """Return the mean over tasks of the means over seeds; the standard deviation assumes independent tasks."""
     if not tasks:
         return None
     seeds = min(map(len, tasks))
@@ -57,7 +57,7 @@ def summarised(tasks: Sequence[Sequence[float]]) -> Summary | None:
 
 
 def family_summary(tasks: Sequence[Mapping[int, float]]) -> Summary | None:
-    """Return the mean over tasks; where all have the same seeds, the deviation is over seeds of that mean."""
+    """Return the mean over tasks; if all have the same seeds, the deviation is over each seed's mean over tasks."""
     if tasks and all(own.keys() == tasks[0].keys() for own in tasks):
         return summarised([[float(np.mean([own[seed] for own in tasks])) for seed in tasks[0]]])
     return summarised([list(own.values()) for own in tasks])
@@ -73,7 +73,7 @@ def mean_published(cells: Sequence[Published | None]) -> Published | None:
 
 
 def make_cell(own: Summary | None, published: Published | None) -> Cell:
-    """Return a cell with its verdict, as if it were the only one of its table; `corrected_cells` corrects that."""
+    """Return a cell with its verdict, uncorrected for the other cells; `corrected_cells` applies the correction."""
     if own is None:
         return Cell(None, None, 0, published, None, "not run")
     if published is None:
@@ -86,7 +86,7 @@ def make_cell(own: Summary | None, published: Published | None) -> Cell:
 
 
 def verdict_of(cell: Cell) -> str:
-    """Return what the p value of a cell says."""
+    """Return the verdict for the p value of a cell."""
     if not is_decided(cell.p):
         return NOISE
     return "above" if cell.interval and sum(cell.interval) > 0 else "below"
@@ -117,9 +117,9 @@ def difference_interval(
 
 
 def emphasised(cells: Mapping[str, Cell]) -> dict[str, Cell]:
-    """Return the cells of a row with the paper's bold and underlined marks, by our numbers as they are printed.
+    """Return the cells of a row with the paper's bold and underlined marks, based on our rounded numbers.
 
-    Only means of the same tasks are compared: one that lacks the hard ones is no better for it.
+    Only means of the same tasks are compared, because a mean without the hard tasks would be too high.
     """
     compared = compared_tasks(cells)
     known = {
@@ -136,6 +136,6 @@ def emphasised(cells: Mapping[str, Cell]) -> dict[str, Cell]:
 
 
 def compared_tasks(cells: Mapping[str, Cell]) -> tuple[str, ...]:
-    """Return the tasks on which the cells of a row are compared: the most that were run, by the most methods."""
+    """Return the tasks on which the cells of a row are compared: the largest set, and of equals the most common one."""
     counts = Counter(cell.tasks for cell in cells.values() if cell.mean is not None)
     return max(counts, key=lambda tasks: (len(tasks), counts[tasks]), default=())

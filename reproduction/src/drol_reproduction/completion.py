@@ -1,4 +1,4 @@
-"""How much of the paper is reproduced: each table and figure with its commands, its cost and the finished seeds."""
+"""List the state of the reproduction: each table and figure with its commands, its cost and the finished seeds."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -58,7 +58,7 @@ def status_tables(results: Iterable[Result], timings: Sequence[Timing]) -> dict[
 
 
 def seeds_done(name: str, scale: str, finished: Evaluated) -> str:
-    """Return "DONE of TOTAL" seeds of a table or figure at a scale; empty if it has no runs there."""
+    """Return the seeds of a table or figure at a scale as "DONE of TOTAL"; empty if it has no runs at the scale."""
     if name not in BLOCKS[scale]:
         return ""
     seeds = [(run, seed) for run in planned(name, scale).runs for seed in run.seeds]
@@ -66,7 +66,7 @@ def seeds_done(name: str, scale: str, finished: Evaluated) -> str:
 
 
 def planned(name: str, scale: str) -> Plan:
-    """Return the plan of a table or figure without DROL*, whose runs follow from others."""
+    """Return the plan of a table or figure without DROL*, whose runs depend on the results of others."""
     columns = [each for each in COLUMNS if each != TUNED] if name in ("table1", "full") else None
     return make_plan(name, scale, methods=columns, root=Path("nowhere"))
 
@@ -86,5 +86,5 @@ def runs_table(finished: Evaluated) -> str:
 
 
 def is_trained(run: PlannedRun, seed: int, finished: Evaluated) -> bool:
-    """Return whether one seed of a planned run was trained with just these settings for as long as planned."""
+    """Return whether one seed of a planned run was trained with the planned settings and number of updates."""
     return final_evaluations(dataclasses.replace(run, seeds=(seed,), best_of=())) <= finished

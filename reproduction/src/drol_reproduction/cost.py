@@ -20,7 +20,7 @@ from drol_reproduction.experiments import DEFAULT_K
 from drol_reproduction.plan import Plan
 from drol_reproduction.published.times import TRAINING_STEP
 
-REACHED = 0.65  # share of the rate of a large matrix product that updates of the paper's size reach, results/bench.json
+REACHED = 0.65  # rate of the paper's updates, as a share of a large matrix product's rate; see results/bench.json
 GPU_WORDS = (
     "GPU-hours are an estimate: the times of one update in the paper's figure 3, on hardware that it does not name, "
     "for one seed after another and without evaluations; methods that it does not show are given the time of FQL, K "
@@ -32,17 +32,17 @@ GPU_WORDS = (
 class Cost:
     """The cost of the missing runs."""
 
-    updates: int  # of all seeds
+    updates: int  # total over all seeds
     core_hours: float
     gpu_hours: float
-    how: str  # where the hours come from
+    how: str  # the source of the hours
 
 
 def remaining_cost(plan: Plan, report: Report | None = None) -> Cost:
-    """Return what the unfinished runs of a plan cost; `report` is called with the runs that are counted so far.
+    """Return the cost of the unfinished runs of a plan; `report` receives the number of runs counted so far.
 
-    Core-hours follow from the time that finished runs of the same scale took, evaluations included, by the operations
-    of their updates; where there are none, from a matrix product that is timed now.
+    Core-hours are estimated from the training times of finished runs of the same scale, evaluations included, in
+    proportion to the operations of their updates. Without finished runs, a matrix product is timed instead.
     """
     left = [(run, len(run.seeds) * (status.steps - status.step)) for run, status in plan.statuses() if not status.done]
     rates = measured_rates(plan.root, plan.scale)
@@ -81,17 +81,17 @@ def operations(algorithm: Algorithm, observation_size: int, action_size: int) ->
 
 @functools.cache
 def sizes(task: str) -> tuple[int, int]:
-    """Return how many numbers an observation and an action of a benchmark's task have."""
+    """Return the sizes of the observation and the action of a benchmark's task."""
     entry = next(entry for entry in find_source(task).datasets() if task in entry.tasks)
     return int(entry.observation), entry.action or 1
 
 
 def measured_rates(root: Path, scale: str) -> dict[str, list[float]]:
-    """Return the operations a second that finished runs of a scale reached, for each method."""
+    """Return the operations per second of the finished runs of a scale, for each method."""
     rates: dict[str, list[float]] = defaultdict(list)
     for timing in read_timings(root):
-        known = timing.method in known_algorithms()  # one that a sweep had with `--import` is not
-        if timing.scale == scale and known and not timing.failed and timing.seconds > 0:  # 0: a cluster did not say
+        known = timing.method in known_algorithms()  # a method that a sweep loaded with `--import` is unknown
+        if timing.scale == scale and known and not timing.failed and timing.seconds > 0:  # 0: no time reported
             changes = {} if timing.candidates is None else {"num_candidates": timing.candidates}
             run = PlannedRun(scale, timing.task, timing.method, (0,), changes)
             rates[timing.method].append(operations_of(run) * timing.updates * timing.seeds / timing.seconds)
@@ -99,7 +99,7 @@ def measured_rates(root: Path, scale: str) -> dict[str, list[float]]:
 
 
 def gpu_hours(updates: Iterable[tuple[PlannedRun, int]]) -> float:
-    """Return what updates of runs take at the published times of one update."""
+    """Return the GPU-hours of the updates of runs, from the published times of one update."""
     return sum(count * gpu_milliseconds(run) for run, count in updates) / 3.6e6
 
 

@@ -1,10 +1,10 @@
-"""Numbers in documents that cannot go stale: a command writes them between two marks, and a test compares.
+"""Update generated text in documents: a command writes it between two marks, and a test checks that it is current.
 
     <!-- made by: drol paper propositions (coverage) -->
     | K | counted | ...
     <!-- end -->
 
-The first mark names the command and, in brackets, which of the texts it makes stands here. All else is written by hand.
+The first mark names the command and, in brackets, one of its texts. All other text is written by hand.
 """
 
 import re
@@ -22,9 +22,9 @@ def fill_blocks(text: str, command: str, blocks: Mapping[str, str]) -> str:
     """Replace the text between the marks of a command in a Markdown text.
 
     Args:
-        text: The text, with marks; those of other commands are left alone.
+        text: The text, with marks; blocks of other commands stay unchanged.
         command: The command as the marks name it, such as "drol paper propositions".
-        blocks: What belongs between the marks, by the name in brackets.
+        blocks: The new text of each block, by the name in brackets.
     """
     parts, rest = [], text
     while mark := START.search(rest):

@@ -12,16 +12,16 @@ from drol_reproduction.plan import Plan
 def execute(
     plan: Plan, executor: Executor | None = None, report: Report | None = None, imports: Iterable[str] = ()
 ) -> list[Finished]:
-    """Run what a plan still lacks.
+    """Execute the missing runs of a plan.
 
     Args:
-        plan: What `make_plan` returned.
+        plan: The return value of `make_plan`.
         executor: The executor of the jobs; if None, local processes, one per core.
         report: Called as `report(done, total, what)`, in updates, during and after each run.
         imports: Modules that the process of each run imports first.
 
     Returns:
-        How each job ended. One that failed does not stop the others; its log says why.
+        The outcome of each job. A failed job does not stop the others; its log has the error.
     """
     return execute_runs(plan.statuses(), plan.root, executor or LocalExecutor(), report, imports)
 
@@ -32,7 +32,7 @@ def execute_all(
     report: Report | None = None,
     imports: Iterable[str] = (),
 ) -> tuple[Plan, list[Finished]]:
-    """Run a plan, and what is added to it by its own results: the runs of DROL* when its K is known.
+    """Execute a plan, then the runs that its results add: those of DROL* once K has been chosen.
 
     Args:
         make: A function that makes the plan, such as `lambda: make_plan("table1", "small")`.
@@ -41,7 +41,8 @@ def execute_all(
         imports: As in `execute`.
 
     Returns:
-        The last plan and how each job ended; a job that failed ends it after the others of its plan.
+        The last plan and the outcome of each job. After a failed job, the other jobs of its plan run, and no further
+        plan is made.
     """
     plan, ended = make(), []
     while True:

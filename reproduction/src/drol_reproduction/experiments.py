@@ -1,7 +1,7 @@
-"""What each table and figure of the paper is made of, at each scale: blocks of tasks, methods, seeds and values of K.
+"""Define the runs of each table and figure of the paper at each scale: blocks of tasks, methods, seeds and values of K.
 
-At the scale "paper" these are the paper's own. At the other scales they are the runs that two cores can train, most
-useful first; results/plan_2026-11-18.md explains the choice for "short" and "medium". At the scale "small" a point maze
+The scale "paper" has the paper's own runs. The other scales have the runs that two cores can train, the most useful
+first; results/plan_2026-11-18.md explains the choice for "short" and "medium". At the scale "small" a point maze
 replaces the ant mazes.
 """
 
@@ -13,11 +13,11 @@ from drol.errors import InputError, unknown_name
 from drol.presets.scales import SCALES
 from drol.presets.settings import METHODS, TASKS
 
-LADDER = (1, 2, 4, 8, 16, 32, 64)  # K, as the paper's protocol tries them
+LADDER = (1, 2, 4, 8, 16, 32, 64)  # the values of K that the paper's protocol tries
 DEFAULT_K = 16
-TUNED = "drol*"  # the column of DROL whose K was chosen by the protocol; "drol" is that with K = 16
-COLUMNS = ("bc", "iql", "rebrac", "fawac", "fbrac", "ifql", "deflow", "sorl", "fql", "drol", TUNED)  # as printed
-EXPERIMENTS = ("table1", "full", "fig2", "fig3", "fig4", "controls")  # "controls" is ours: variants that DROL must beat
+TUNED = "drol*"  # the column of DROL with the K that the protocol chooses; the column "drol" has K = 16
+COLUMNS = ("bc", "iql", "rebrac", "fawac", "fbrac", "ifql", "deflow", "sorl", "fql", "drol", TUNED)  # printed order
+EXPERIMENTS = ("table1", "full", "fig2", "fig3", "fig4", "controls")  # "controls": our variants that DROL must beat
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Block:
     methods: tuple[str, ...] = ("drol",)
     seeds: int = 8
     candidates: tuple[int, ...] = (DEFAULT_K,)
-    best_of: tuple[int, ...] = ()  # how else the last policy is evaluated, beside its one pass
+    best_of: tuple[int, ...] = ()  # further evaluations of the last policy: best of N, beside one pass
     changes: Mapping[str, Any] = field(default_factory=dict)  # settings that differ from the scale's preset
 
 
@@ -78,8 +78,8 @@ MEDIUM_TABLE = (
     Block(ANTMAZE, ("drol", "fql", "rebrac"), seeds=3),
 )
 SHORT_CONTROLS = (
-    Block(CUBE, seeds=1, changes={"q_weight": 0.0, "steps": 20_000}),  # cloning alone
-    Block(CUBE, ("drol-equation",), seeds=1, changes={"steps": 20_000}),  # the loss as the paper prints it
+    Block(CUBE, seeds=1, changes={"q_weight": 0.0, "steps": 20_000}),  # only cloning
+    Block(CUBE, ("drol-equation",), seeds=1, changes={"steps": 20_000}),  # the loss as printed in the paper
 )
 MEDIUM_CONTROLS = (
     Block(CUBE, ("drol",), seeds=5),
@@ -138,5 +138,5 @@ def blocks_of(experiment: str, scale: str) -> tuple[Block, ...]:
 
 
 def ladder_of(scale: str) -> tuple[int, ...]:
-    """Return the values of K among which the protocol chooses at a scale, from small to large."""
+    """Return the values of K that the protocol tries at a scale, in increasing order."""
     return {"paper": LADDER, "smoke": (1, 4)}.get(scale, tuple(sorted(SMALL_LADDER)))

@@ -1,4 +1,4 @@
-"""Load other code to compare with: a function `module:function` that returns its update."""
+"""Load the update of other code from a function `module:function`, to compare its speed."""
 
 import importlib
 import sys

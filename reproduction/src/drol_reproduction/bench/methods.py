@@ -27,7 +27,7 @@ def make_algorithms(names: Sequence[str], preset: str) -> dict[str, Algorithm]:
 
 
 def candidate_ladder(algorithms: Mapping[str, Algorithm], counts: Sequence[int]) -> dict[str, Algorithm]:
-    """Return DROL variants for the given K except the default K; empty if DROL is not measured."""
+    """Return DROL with each given K except the default; empty if DROL is not measured."""
     if "drol" not in algorithms:
         return {}
     values = algorithms["drol"].to_dict()

@@ -131,7 +131,7 @@ def measure_evaluation(
 
 
 def gain_of_two_cores(rates: Mapping[str, Sequence[float]]) -> float | None:
-    """Return the speed on two cores divided by that on one, if both were measured."""
+    """Return the speed on two cores divided by the speed on one core, if both were measured."""
     if not {"1", "2"} <= rates.keys():
         return None
     return statistics.median(two / one for one, two in zip(rates["1"], rates["2"], strict=True))

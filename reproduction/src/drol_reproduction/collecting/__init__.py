@@ -22,9 +22,9 @@ class Collector(NamedTuple):
     """The collecting of the datasets of one benchmark."""
 
     names: tuple[str, ...]
-    suffix: str  # of the files
-    help: str  # about its datasets, for `drol data collect --help`
-    module: str  # whose `collect` collects them; imported when it is used
+    suffix: str  # file name extension of the datasets
+    help: str  # text about its datasets in `drol data collect --help`
+    module: str  # module with the function `collect`; imported when it is used
 
 
 COLLECTORS = (

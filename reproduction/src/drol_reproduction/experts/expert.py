@@ -106,7 +106,7 @@ class Expert:
         return action + np.exp(self.scales["log_std"]) * generator.normal(size=action.shape)
 
     def walking_action(self, state: np.ndarray, direction: np.ndarray) -> np.ndarray:
-        """Return the action of a body that should go in a direction; its state starts with its position."""
+        """Return the action with which a body goes in a direction; its state starts with its position."""
         if self.input == "observation":
             return self(state)
         return self(np.concatenate([state[2:], self.direction_scale * direction]))

@@ -48,7 +48,7 @@ class Networks(eqx.Module):
 
 
 class State(eqx.Module):
-    """Everything that training changes."""
+    """All values that training changes."""
 
     networks: Trainable[Networks]
     target_critics: MLP
@@ -77,7 +77,7 @@ class SAC:
     def loss(
         self, networks: Networks, target_critics: MLP, batch: Batch, noise: Array, next_noise: Array
     ) -> tuple[Array, Metrics]:
-        """Return L_Q + L_pi + L_alpha and the metrics; the noise [batch, action] draws the two actions."""
+        """Return L_Q + L_pi + L_alpha and the metrics; the noises [batch, action] determine the two sampled actions."""
         fixed = jax.lax.stop_gradient(networks)
         alpha, fixed_alpha = jnp.exp(networks.log_alpha), jnp.exp(fixed.log_alpha)
         next_action, next_log_density = draw(fixed.actor, batch.next_observation, next_noise)
@@ -95,7 +95,7 @@ class SAC:
 
 
 def draw(actor: MLP, observation: Array, noise: Array) -> tuple[Array, Array]:
-    """Return the actions that noise draws from the policy, and their log densities."""
+    """Return the policy's actions for given noise, and their log densities."""
     mean, log_std = jnp.split(actor(observation), 2, -1)
     log_std = jnp.clip(log_std, *LOG_STD_RANGE)
     unbounded = mean + jnp.exp(log_std) * noise
@@ -112,7 +112,7 @@ def values(critics: MLP, observation: Array, action: Array) -> Array:
 
 @fast_jit(static_argnames="sac")
 def update(sac: SAC, state: State, batch: Batch, key: Array, step: int) -> tuple[State, Metrics]:
-    """Do the update of a step."""
+    """Return the state after the update of a step."""
     noise, next_noise = jax.random.normal(step_key(key, step, UPDATE), (2, *batch.action.shape))
     before = state.networks.network
     gradient, metrics = jax.grad(sac.loss, has_aux=True)(before, state.target_critics, batch, noise, next_noise)
@@ -122,7 +122,7 @@ def update(sac: SAC, state: State, batch: Batch, key: Array, step: int) -> tuple
 
 @fast_jit()
 def explore(actor: MLP, observation: Array, key: Array, step: int) -> Array:
-    """Return the action of a step, drawn from the policy."""
+    """Return a sampled action of the policy for a step."""
     noise = jax.random.normal(step_key(key, step, EXPLORATION), (actor.layers[-1].bias.shape[-1] // 2,))
     return draw(actor, observation, noise)[0]
 

@@ -34,11 +34,11 @@ from drol_reproduction.experts.sac import SAC, Batch, State, explore, update
 logger = logging.getLogger(__name__)
 
 EXPERTS = ("ant",)
-ENVIRONMENT = "online-ant-xy-v0"  # as OGBench's training script names it
+ENVIRONMENT = "online-ant-xy-v0"  # the name in OGBench's training script
 STEPS, RANDOM_STEPS, DIRECTION_STEPS = 400_000, 10_000, 100
 CHECKPOINT_INTERVAL, KEPT_CHECKPOINTS = 20_000, 2
 MEASURED_EPISODES = 10
-PACKAGES = ("ogbench", "mujoco", "gymnasium", "numpy", "jax")  # whose versions may change the weights
+PACKAGES = ("ogbench", "mujoco", "gymnasium", "numpy", "jax")  # packages whose versions may change the weights
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class ExpertTraining:
 
     Attributes:
         folder: The folder of the expert.
-        step: The steps that were taken.
-        steps: The steps of the complete training.
+        step: The number of steps taken.
+        steps: The number of steps of the complete training.
         stopped_by: The signal that stopped it before its end.
         mean_distance: The mean distance in metres that the expert moves in the right direction in one episode.
         fallen: The share of measured episodes in which the expert fell.

@@ -37,8 +37,8 @@ class Diagnosed(NamedTuple):
     """The diagnostics of one seed of DROL after some updates."""
 
     task: str
-    settings: str  # that are not defaults, K aside, as sorted JSON
-    data: str  # what tells it from other data
+    settings: str  # the settings that are not defaults, without K, as sorted JSON
+    data: str  # the fingerprint of the dataset
     candidates: int
     seed: int
     step: int
@@ -50,11 +50,11 @@ class Sweep(NamedTuple):
 
     step: int
     settings: str
-    values: dict[str, dict[int, list[float]]]  # name of the figure -> K -> value of each seed
+    values: dict[str, dict[int, list[float]]]  # name of the metric -> K -> value of each seed
 
 
 def diagnosed_results(results: Iterable[Result]) -> list[Diagnosed]:
-    """Return the diagnostics that results of DROL carry."""
+    """Return the diagnostics in results of DROL."""
     return [
         Diagnosed(
             row.task, without_candidates(row.settings), row.dataset_fingerprint, row.setting(CANDIDATES), row.seed,
@@ -66,7 +66,7 @@ def diagnosed_results(results: Iterable[Result]) -> list[Diagnosed]:
 
 
 def diagnosed_runs(paths: Iterable[Path]) -> list[Diagnosed]:
-    """Return the diagnostics in the metrics of runs of DROL, in folders and below them; no evaluation is needed."""
+    """Return the diagnostics in the metrics of DROL's runs in folders and their subfolders, evaluated or not."""
     found = []
     for folder in (folder for path in paths if path.is_dir() for folder in find_runs(path)):
         run = open_run(folder)
@@ -81,7 +81,7 @@ def diagnosed_runs(paths: Iterable[Path]) -> list[Diagnosed]:
 
 
 def without_candidates(settings: str) -> str:
-    """Return settings but K."""
+    """Return settings without K."""
     rest = {name: value for name, value in json.loads(settings).items() if name != CANDIDATES}
     return json.dumps(rest, sort_keys=True)
 
@@ -89,9 +89,9 @@ def without_candidates(settings: str) -> str:
 def find_sweeps(rows: Iterable[Diagnosed]) -> dict[str, Sweep]:
     """Return the diagnostics of each task against K.
 
-    Only runs with the same settings and data, and after the same number of updates, are compared: those with most
-    values of K, of these those with most seeds, of these those with most updates. So runs that stopped early are
-    compared after the updates that all of them have made.
+    A sweep compares only runs with the same settings and data, after the same number of updates. If there are several
+    such groups, the group with the most values of K counts, then with the most seeds, then with the most updates. So
+    runs that stopped early are compared after the number of updates that all of them reached.
     """
     groups: dict[tuple[str, str, str, int], dict[tuple[int, int], Mapping[str, float]]] = {}
     for row in rows:
@@ -110,7 +110,7 @@ def find_sweeps(rows: Iterable[Diagnosed]) -> dict[str, Sweep]:
 
 
 def sweep_rows(sweeps: Mapping[str, Sweep]) -> list[dict[str, Any]]:
-    """Return the table of figure 3: our means beside the points read off the paper's figure, for each K."""
+    """Return the table of figure 3: for each K, our means beside the points digitised from the paper's figure."""
     rows = []
     for task, sweep in sweeps.items():
         published = candidate_curves().get(task, {})
@@ -126,7 +126,7 @@ def sweep_rows(sweeps: Mapping[str, Sweep]) -> list[dict[str, Any]]:
 
 
 def sweep_markdown(sweeps: Mapping[str, Sweep]) -> str:
-    """Return that table as Markdown, and under it in what the runs differ from the paper's."""
+    """Return the table of figure 3 as Markdown, followed by the differences between our runs and the paper's."""
     head = (
         "task", "K", "seeds", "updates", "pairwise distance, ours", "paper", "routed BC loss, ours", "paper",
         "divergence, ours",
@@ -148,7 +148,7 @@ def sweep_markdown(sweeps: Mapping[str, Sweep]) -> str:
 
 
 def write_sweeps(sweeps: Mapping[str, Sweep], path: Path) -> None:
-    """Write that table as CSV."""
+    """Write the table of figure 3 as CSV."""
     text, rows = io.StringIO(), sweep_rows(sweeps)
     writer = csv.DictWriter(text, [*rows[0]], lineterminator="\n")
     writer.writeheader()
@@ -158,11 +158,11 @@ def write_sweeps(sweeps: Mapping[str, Sweep], path: Path) -> None:
 
 @styled
 def candidates_figure(sweeps: Mapping[str, Sweep], bench: Mapping[str, Any] | None = None) -> Figure:
-    """Draw the diagnostics of DROL against K, for up to three tasks, and run times.
+    """Draw the diagnostics of DROL against K for up to three tasks, and the run times.
 
     Args:
-        sweeps: What `find_sweeps` found.
-        bench: The file of `drol bench --json`; without it there are no run times.
+        sweeps: The return value of `find_sweeps`.
+        bench: The content of the file of `drol bench --json`; without it there are no run times.
     """
     if not sweeps:
         raise InputError("no task has runs of two or more K after the same updates; `drol paper run fig3` makes them")
@@ -191,7 +191,7 @@ def candidates_figure(sweeps: Mapping[str, Sweep], bench: Mapping[str, Any] | No
 
 
 def draw_times(axes: Axes, measured: Mapping[str, Sequence[float]], published: Mapping[str, float], title: str) -> None:
-    """Draw our bars filled, with the quartiles of the rounds, and the published ones hollow, in their order."""
+    """Draw our times as filled bars with the quartiles of the rounds, and the published times as hollow bars."""
     axes.set(title=title, ylabel="milliseconds")
     names = [name for name in published if name in measured]
     if not names:
@@ -205,7 +205,7 @@ def draw_times(axes: Axes, measured: Mapping[str, Sequence[float]], published: M
     axes.bar(places + 0.2, others, 0.36, fill=False, edgecolor=SERIES[1], hatch="///", lw=1.2)
     axes.set_xticks(places, [name.replace(" ", "\n") for name in names], color=INK)
     axes.grid(axis="x", visible=False)
-    # Hardware differs by more than methods do, so that only a logarithmic axis shows both.
+    # Hardware differs more than methods do, so only a logarithmic axis shows both.
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -233,7 +233,7 @@ def draw_diagnostics(axes: Any, task: str, sweep: Sweep) -> None:
         panel.margins(y=0.25)
     other.grid(False)
     other.spines["right"].set_visible(True)
-    inset = axes.inset_axes((0.52, 0.1, 0.42, 0.16))  # below the loss and right of where the distance rises
+    inset = axes.inset_axes((0.52, 0.1, 0.42, 0.16))  # below the loss, to the right of the rise of the distance
     candidates = sorted(own["candidate_divergence"])
     logs = [np.log10(max(np.mean(own["candidate_divergence"][each]), FLOOR)) for each in candidates]
     inset.plot(candidates, logs, color=INK, lw=1, marker=".", ms=4)

@@ -20,15 +20,15 @@ from drol_reproduction.mechanism_verdicts import mechanism_tables
 
 @dataclass(frozen=True)
 class Sources:
-    """What figures are made from.
+    """The inputs of figures.
 
     Attributes:
-        results: What `drol.collect_results` returned, for figures 3 and 4 and the learning curves.
+        results: The return value of `drol.collect_results`, for figures 3 and 4 and the learning curves.
         runs: Folders with runs, for figures 2 and 3; other paths are ignored.
         run: A run of DROL, for figure 2; the first suitable one of those folders if None.
-        bench: What `drol bench --json` wrote, for the run times of figure 3.
-        mechanism: What `drol paper mechanism` wrote, for the figure of ownership.
-        other_protocols: Whether public learning curves are drawn that were trained otherwise than our runs.
+        bench: The file of `drol bench --json`, for the run times of figure 3.
+        mechanism: The file of `drol paper mechanism`, for the figure of ownership.
+        other_protocols: Whether to draw public learning curves with another training protocol than our runs.
     """
 
     results: Sequence[Result] = ()
@@ -80,7 +80,7 @@ def first_routing_run(paths: Sequence[Path]) -> Run:
 
 
 def make_candidates(out: Path, sources: Sources) -> str:
-    """Draw the diagnostics against K, and run times where a bench is given; write their table beside the paper's."""
+    """Draw the diagnostics against K, and run times if a bench is given; write a table with the paper's values."""
     bench = read_bench(sources.bench) if sources.bench else None
     rows = [*candidates.diagnosed_results(sources.results), *candidates.diagnosed_runs(sources.runs)]
     sweeps = candidates.find_sweeps(rows)
@@ -90,7 +90,7 @@ def make_candidates(out: Path, sources: Sources) -> str:
 
 
 def read_bench(path: Path) -> dict[str, Any]:
-    """Read what `drol bench --json` wrote."""
+    """Read the file that `drol bench --json` wrote."""
     try:
         times = dict[str, dict[str, Any]]
         return read_json(path, entries(methods=times, ladder=NotRequired[times]), extra=True, nan=True)

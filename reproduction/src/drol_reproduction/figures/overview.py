@@ -1,10 +1,10 @@
 """Figure 1 of the paper, computed: the effect of Q's gradient on a sample tied to its teacher and on a routed sample.
 
-    tied    |x_k - t_k|^2 - alpha Q(x_k)       each sample has a teacher t_k of its own      (FQL.actor_loss)
+    tied    |x_k - t_k|^2 - alpha Q(x_k)       each sample has its own teacher t_k           (FQL.actor_loss)
     routed  |x_k* - a|^2  - alpha Q(x_k*)      each data action a trains its nearest sample  (DROLEquation)
 
-Both start from the same samples and take the same gradient steps of the losses that train, on free points at one state.
-Only the support, the critic and the shown data action are chosen by hand.
+Both start from the same samples and take the same number of gradient steps of the training losses, on free points at
+one state. Only the support, the critic and the highlighted data action are chosen by hand.
 """
 
 import functools
@@ -26,11 +26,11 @@ from drol.algorithms.drol_equation import DROLEquation
 from drol.reports.figure_style import GOAL, INK, MISSED, MUTED, REACHED, SERIES, save_figure, styled
 from drol_reproduction.propositions.propositions import routed_gradient, tether_gradient, uniform_disc
 
-SUPPORT, PEAK = np.asarray([0.55, 0.85]), np.asarray([0.1, 0.5])  # half axes of an ellipse; where Q is highest
+SUPPORT, PEAK = np.asarray([0.55, 0.85]), np.asarray([0.1, 0.5])  # half axes of an ellipse; the maximum of Q
 SAMPLES, STEPS = 20, 80
-ALPHA, RATE = 0.1, 0.25  # the printed alpha; a step of one sample, in units of the printed loss
-LOOKED_AT = np.asarray([0.2, -0.5])  # the teacher nearest to this is a2
-ARROW = 3.0  # gradients are drawn this many times as long
+ALPHA, RATE = 0.1, 0.25  # the paper's alpha; the step size of one sample for the loss as printed
+LOOKED_AT = np.asarray([0.2, -0.5])  # a2 is the teacher nearest to this point
+ARROW = 3.0  # factor by which drawn gradients are longer
 PUSH, PULL, HANDOFF = GOAL, MISSED, REACHED
 
 
@@ -46,14 +46,14 @@ def value(points: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Overview:
-    """Samples over the steps of both losses, [step, sample, 2], and what they learn from."""
+    """Samples over the steps of both losses, [step, sample, 2], with the data and the teachers."""
 
     data: np.ndarray  # [data, 2]
     teachers: np.ndarray  # [sample, 2], the data action nearest to each sample at the start
     tied: np.ndarray
     routed: np.ndarray
-    target: int  # a2, an index of data, which is the teacher of the selected sample
-    selected: int  # an index of samples
+    target: int  # index of a2 in `data`; a2 is the teacher of the selected sample
+    selected: int  # index of the selected sample
 
     def owner(self, step: int) -> int:
         """Return the routed sample that is nearest to a2."""
@@ -65,7 +65,7 @@ class Overview:
         return next((step for step in range(len(self.routed)) if self.owner(step) != self.selected), STEPS)
 
     def distance(self, samples: np.ndarray) -> float:
-        """Return how far the nearest sample is from a2."""
+        """Return the distance from a2 to its nearest sample."""
         return float(np.linalg.norm(samples - self.data[self.target], axis=-1).min())
 
     def gap(self, samples: np.ndarray) -> float:
@@ -95,7 +95,7 @@ class Overview:
 
 @functools.partial(jax.jit, static_argnames=("gradient", "steps"))
 def descend(gradient: Callable[[Array], Array], samples: Array, steps: int) -> Array:
-    """Follow a gradient; return where the samples are before every step and after the last, [step, sample, 2]."""
+    """Follow a gradient; return the samples before every step and after the last one, [step, sample, 2]."""
 
     def step(samples: Array, _: None) -> tuple[Array, Array]:
         moved = samples - RATE * SAMPLES * gradient(samples)
@@ -105,7 +105,7 @@ def descend(gradient: Callable[[Array], Array], samples: Array, steps: int) -> A
 
 
 def compute_overview(steps: int = STEPS) -> Overview:
-    """Spread samples over the data by routed cloning alone, then follow both losses."""
+    """Spread samples over the data with only routed cloning, then follow both losses."""
     data = SUPPORT * uniform_disc(400, 0)
 
     def routed(alpha: float) -> Callable[[Array], Array]:
@@ -131,7 +131,7 @@ def make_overview(folder: Path) -> str:
 
 @styled
 def overview_figure(overview: Overview) -> Figure:
-    """Draw both panels from the same start."""
+    """Draw the tied and the routed panel, which start from the same samples."""
     figure = Figure(figsize=(8.8, 7.0), layout="constrained")
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
     for panel in (left, right):
@@ -145,7 +145,7 @@ def overview_figure(overview: Overview) -> Figure:
 
 
 def draw_support(panel: Any, data: np.ndarray) -> None:
-    """Draw where the data is, contours of Q and which way is up."""
+    """Draw the support of the data, contours of Q and the direction in which Q rises."""
     width, height = 2 * SUPPORT
     panel.add_patch(Ellipse((0, 0), width, height, facecolor="#f3f5f8", edgecolor=MUTED, lw=0.8, zorder=0))
     panel.scatter(*data.T, s=4, color=MUTED, alpha=0.35, lw=0, zorder=1)
@@ -182,7 +182,7 @@ def draw_tied(panel: Any, overview: Overview) -> None:
 
 
 def draw_routed(panel: Any, overview: Overview) -> None:
-    """Draw the routed samples with their cells, the gradients of the selected one, and who owns its data action now."""
+    """Draw the routed samples with their cells, the gradients of the selected one, and the new owner of a2."""
     k, owner = overview.selected, overview.owner(-1)
     samples, point = overview.routed[-1], overview.routed[-1, k]
     draw_cells(panel, samples, owner)
@@ -201,7 +201,7 @@ def draw_routed(panel: Any, overview: Overview) -> None:
 
 
 def draw_samples(panel: Any, overview: Overview, path: np.ndarray) -> None:
-    """Draw where samples end, of the selected one where it began and its way, and two reference actions."""
+    """Draw the final samples, the start and the path of the selected sample, and two reference actions."""
     k = overview.selected
     others = np.delete(path[-1], k, 0)
     panel.scatter(*others.T, s=26, color=SERIES[2], edgecolor="white", lw=0.8, zorder=4, label="other samples")
@@ -217,9 +217,9 @@ def draw_samples(panel: Any, overview: Overview, path: np.ndarray) -> None:
 
 
 def draw_cells(panel: Any, samples: np.ndarray, owner: int) -> None:
-    """Draw the borders of the samples' cells inside the support, and colour the cell of one."""
+    """Draw the borders of the samples' cells inside the support, and colour one sample's cell."""
     inside = Ellipse((0, 0), *2 * SUPPORT, transform=panel.transData)
-    far = 9 * np.asarray([[1, 0], [-1, 0], [0, 1], [0, -1]])  # so that every cell of a sample is closed
+    far = 9 * np.asarray([[1, 0], [-1, 0], [0, 1], [0, -1]])  # distant points that close every sample's cell
     cells = Voronoi(np.concatenate([samples, far]))
     borders = LineCollection(
         [cells.vertices[pair] for pair in cells.ridge_vertices if -1 not in pair],
@@ -247,7 +247,7 @@ def slope(point: np.ndarray) -> np.ndarray:
 
 
 def outcome_text(overview: Overview, samples: np.ndarray, verdict: str) -> str:
-    """Return what came of the selected sample and of its data action, before and after."""
+    """Return the Q of the selected sample and the distances from the data to samples, before and after the steps."""
     k, start = overview.selected, overview.routed[0]
     return (
         f"{verdict}\nQ of the selected sample {value(start[k]):.2f} → {value(samples[k]):.2f}\n"

@@ -1,4 +1,4 @@
-"""The mechanism as a figure: ownership against the lag, the events of a handover, spread and regimes."""
+"""Draw the mechanism: ownership against the lag, the events of a handover, spread and regimes."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from drol.reports.figure_style import INK, MUTED, SERIES, styled
 from drol_reproduction.mechanism import COLLAPSED, MechanismRow
 from drol_reproduction.mechanism_verdicts import EVENTS_LAG, OWNERS_LAG, group_name, grouped, label_of, last_lags
 
-REGIMES = (("stable", 0.9), ("handed_over", 0.5), ("collapsed", 0.2))  # from left to right, and how opaque
+REGIMES = (("stable", 0.9), ("handed_over", 0.5), ("collapsed", 0.2))  # in order from left to right, with opacity
 
 
 @styled
 def ownership_figure(rows: Sequence[MechanismRow]) -> Figure:
-    """Draw six panels for each task and size of networks; thin lines and dots are seeds, thick ones their means."""
+    """Draw six panels for each task and size of networks; thin lines and dots are seeds, thick lines are means."""
     groups = grouped(rows)
     if not groups:
         raise InputError("no rows to draw; compute them with `drol paper mechanism`")
@@ -84,7 +84,7 @@ def draw_lags(
 
 
 def draw_rose(axes: Any, rows: Sequence[MechanismRow], colours: dict) -> None:
-    """Draw how many owners rose in Q, where the owner changed and where it was kept."""
+    """Draw the share of old owners that rose in Q, where the owner changed and where it was kept."""
     kinds = (("rose_changed", "owner\nchanged"), ("rose_kept", "owner\nkept"), ("rose_other", "another\nlatent"))
     for label, own in by_label(rows).items():
         seeds = [[getattr(row, name) for name, _ in kinds] for row in own if row.lag == EVENTS_LAG]
@@ -103,7 +103,7 @@ def draw_rose(axes: Any, rows: Sequence[MechanismRow], colours: dict) -> None:
 
 
 def draw_nearest(axes: Any, rows: Sequence[MechanismRow], colours: dict) -> None:
-    """Draw the distance of the data to its nearest candidate, and as it would be without handover (dashed)."""
+    """Draw the distance from data to the nearest candidate, and the same if no owner had changed (dashed)."""
     title = "data to nearest candidate; dashed: without handover"
     draw_lags(axes, rows, colours, "nearest_after", title)
     draw_lags(axes, rows, colours, "nearest_if_kept", title, "--", dots=False)
@@ -111,7 +111,7 @@ def draw_nearest(axes: Any, rows: Sequence[MechanismRow], colours: dict) -> None
 
 
 def draw_spread(axes: Any, rows: Sequence[MechanismRow], colours: dict) -> None:
-    """Draw the spread of 64 draws as a share of the data's, a dot for each seed, and the limit of collapse."""
+    """Draw the spread of 64 draws as a share of the data's spread, one dot per seed, and the limit of collapse."""
     labels = by_label(last_lags(rows))
     for place, (label, own) in enumerate(labels.items()):
         values = [row.spread for row in own]
@@ -126,7 +126,7 @@ def draw_spread(axes: Any, rows: Sequence[MechanismRow], colours: dict) -> None:
 
 
 def draw_regimes(axes: Any, rows: Sequence[MechanismRow], colours: dict) -> None:
-    """Draw the share of states in each regime, in the mean over seeds."""
+    """Draw the share of states in each regime, as a mean over seeds."""
     labels = by_label([row for row in rows if row.lag == OWNERS_LAG])
     for place, (label, own) in enumerate(labels.items()):
         left = 0.0

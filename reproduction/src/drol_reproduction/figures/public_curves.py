@@ -18,10 +18,10 @@ from drol_reproduction.experiments import short_name
 from drol_reproduction.protocol import protocol_differences, words
 from drol_reproduction.published.curves import Point, Source, mean_curve, public_curves, tasks_with_curves
 
-# Okabe and Ito's colours, which people with any kind of colour vision tell apart; a method has one in all panels.
+# Okabe and Ito's colours, which are safe for colour-blind readers; a method has the same colour in all panels.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#8A8A8A")
-FIRST = ("fql", "drol", "ifql", "iql", "driftql", "bfn", "mfql")  # methods with a colour that they always have
-DASHES = ("-", (0, (1, 1)), (0, (3, 1, 1, 1)))  # settings of one method, one after the other
+FIRST = ("fql", "drol", "ifql", "iql", "driftql", "bfn", "mfql")  # methods with a fixed colour
+DASHES = ("-", (0, (1, 1)), (0, (3, 1, 1, 1)))  # line styles for the settings of one method, in order
 TICKS = (10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
 
 
@@ -35,7 +35,7 @@ class OwnCurve(NamedTuple):
 
     @property
     def mean(self) -> dict[int, float]:
-        """The mean over the seeds that were evaluated at a step."""
+        """The mean score at each step, over the seeds that were evaluated there."""
         steps = sorted({step for own in self.seeds.values() for step in own})
         return {step: float(np.mean([own[step] for own in self.seeds.values() if step in own])) for step in steps}
 
@@ -46,7 +46,7 @@ class Panel(NamedTuple):
     task: str
     own: list[OwnCurve]
     public: dict[Source, list[Point]]
-    alike: bool  # whether runs of ours were trained as in the paper
+    alike: bool  # whether at least one of our runs was trained as in the paper
     hidden: list[Source]  # public curves of another protocol, which are not drawn
 
 
@@ -74,7 +74,7 @@ def make_panels(results: Iterable[Result], other_protocols: bool = False) -> lis
 
     Args:
         results: Results of our runs.
-        other_protocols: Whether to include public curves with another protocol than our runs.
+        other_protocols: Whether to include public curves whose protocol differs from our runs' protocol.
     """
     results = consistent(results)
     panels = []
@@ -131,7 +131,7 @@ def draw_panel(axes: Any, panel: Panel, colours: dict[str, str]) -> None:
 
 
 def draw_range(axes: Any, points: Sequence[Point], colour: str) -> None:
-    """Shade the space from the lowest to the highest run, where runs were published."""
+    """Shade the range from the lowest to the highest run, if single runs were published."""
     runs: dict[int, list[float]] = {}
     for point in points:
         if point.statistic == "run":
@@ -143,7 +143,7 @@ def draw_range(axes: Any, points: Sequence[Point], colour: str) -> None:
 
 
 def public_label(source: Source, alike: bool) -> str:
-    """Return the legend of a public curve: its source, number of runs, and whether its protocol is ours."""
+    """Return the legend of a public curve: its source, its number of runs, and whether it has our protocol."""
     if source.identical:
         protocol = "the paper's protocol" if alike else "OTHER PROTOCOL than ours: the paper's"
     else:
@@ -156,7 +156,7 @@ def wrapped(label: str) -> str:
 
 
 def curves_caption(panels: Sequence[Panel], results: Iterable[Result]) -> str:
-    """Return the numbers of the figure, what is left out and why."""
+    """Return the numbers of the figure, and the omitted curves with the reason."""
     lines = []
     for panel in panels:
         for curve in panel.own:

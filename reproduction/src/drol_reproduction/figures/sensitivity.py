@@ -1,4 +1,4 @@
-"""Figure 4: the score against K, the default and the best marked, from the existing runs."""
+"""Figure 4: the score against K from the existing runs, with marks on the default and the best K."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,18 +16,18 @@ from drol_reproduction.experiments import DEFAULT_K, short_name
 from drol_reproduction.published import sensitivity
 from drol_reproduction.scores import rows_by_candidates, seed_scores
 
-HANDS, HAND_DATASETS = ("pen", "door", "hammer", "relocate"), 3  # of Adroit
+HANDS, HAND_DATASETS = ("pen", "door", "hammer", "relocate"), 3  # tasks of Adroit, and the number of datasets of each
 Curve = Mapping[int, Sequence[float]]  # K -> scores of the seeds
 Curves = dict[str, dict[int, dict[int, list[float]]]]  # task -> best of N -> K -> scores of the seeds
 
 
 def sensitivity_curves(results: Iterable[Result], protocol: str = "fql") -> Curves:
-    """Return the scores of DROL by panel, actions drawn at test time, and K; one action is scored by the protocol.
+    """Return the scores of DROL by panel, N (best of N actions at test time) and K; the protocol applies to N = 1.
 
-    A panel is a task or, for a hand of Adroit, the mean of its three datasets, as published.
+    A panel is a task or, for Adroit, the mean of a hand task's three datasets, as in the paper.
     """
     results = consistent(results)
-    found: dict[tuple[str, int, int], list[dict[int, float]]] = {}  # panel, best of N, K -> of each task
+    found: dict[tuple[str, int, int], list[dict[int, float]]] = {}  # panel, best of N, K -> scores of each task
     for task in sorted({row.task for row in results if row.method == "drol"}):
         for candidates, rows in sorted(rows_by_candidates(results, task).items()):
             for best_of in sorted({row.best_of for row in rows}):
@@ -51,14 +51,14 @@ def panel_of(task: str) -> str:
 
 
 def last_extra_scores(rows: Sequence[Result]) -> dict[int, float]:
-    """Return the score of each seed's last policy as `drol evaluate` found it."""
+    """Return the score of each seed's last policy from `drol evaluate`."""
     extra = [row for row in rows if row.evaluation == "extra" and row.step == row.steps]
     return {row.seed: row.score for row in extra}
 
 
 @styled
 def sensitivity_figure(results: Iterable[Result], protocol: str = "fql") -> Figure:
-    """Draw a panel for each task: one pass, best of N where it was played, and the published curve if any."""
+    """Draw a panel for each task: one pass, best of N if it was evaluated, and the published curve if there is one."""
     curves = {task: own for task, own in sensitivity_curves(results, protocol).items() if len(own.get(1, {})) > 1}
     if not curves:
         raise InputError("no task has finished runs of two or more K; `drol paper run fig4` makes them")

@@ -1,10 +1,10 @@
 """Figure 2: the cells of a trained run's candidates at one state, in the three regimes that the paper describes.
 
-Spread: candidates have taken places. Handoff: the winner moves along Q and another candidate becomes the nearest to
-the data action. Stable: it moves and stays the nearest. The state and the checkpoints are found by search. Where
-actions have two dimensions, the plane is all of them; elsewhere it is the plane through the data action that holds the
-winner's step and the direction in which the candidates vary most beside it, cells are those of the plane's points, and
-candidates are seen from straight above it.
+Spread: the candidates have spread over the actions. Handoff: the winner moves along Q and another candidate becomes the
+nearest to the data action. Stable: the winner moves and stays the nearest. A search finds the state and the
+checkpoints. If actions have two dimensions, the figure shows all actions. Otherwise it shows the plane through the data
+action that contains the winner's step and the orthogonal direction in which the candidates vary most; the cells are cut
+by this plane, and the candidates are projected orthogonally onto it.
 """
 
 from dataclasses import dataclass
@@ -29,11 +29,11 @@ from drol.policy import Policy
 from drol.reports.figure_style import INK, MISSED, MUTED, REACHED, SERIES, figure_style, styled
 from drol.runs.run import Run
 
-SEARCHED = 1024  # states among which one is chosen
+SEARCHED = 1024  # number of states to search
 PIXELS = 160
 FRAMES_A_SECOND = 2
 ROUTING = ("drol", "drol-equation", "drol-control")
-Q_STEP = 0.1  # times the root of the action size: how far a winner moves along Q, to be seen; an update moves it less
+Q_STEP = 0.1  # a winner's step along Q, divided by the root of the action size; larger than an update's, to be visible
 
 
 class Routed(NamedTuple):
@@ -42,7 +42,7 @@ class Routed(NamedTuple):
     candidates: Array  # [state, K, action]
     winner: Array  # [state], index of the candidate nearest to the data action
     moved: Array  # [state, action], the winner after one step along Q
-    winner_after: Array  # [state], index of the nearest candidate when the winner has moved
+    winner_after: Array  # [state], index of the nearest candidate after the winner's step
 
 
 @eqx.filter_jit
@@ -111,8 +111,8 @@ class Search:
     """The scenes of the figure, and the frequency of each regime at each checkpoint."""
 
     scenes: tuple[Scene, ...]
-    handoff_share: dict[int, float]  # by step
-    number: int  # of the state among those that were searched
+    handoff_share: dict[int, float]  # share of handoffs, by step
+    number: int  # number of the state among the searched states
     seed: int
 
 
@@ -155,7 +155,7 @@ def find_regimes(run: Run, seed: int | None = None) -> Search:
 
 
 def route_saved(run: Run, step: int, seed: int, followed: Followed) -> dict[str, np.ndarray]:
-    """Return what the search looks at, for every state: how far candidates spread, and how clear the picture is."""
+    """Return the criteria of the search for every state: the spread of the candidates, clarity and handoff."""
     routed = route(run.policy(step, seed), followed.observation, followed.action, followed.latent)
     candidates, action = np.asarray(routed.candidates), np.asarray(followed.action)
     index = np.arange(len(action))
@@ -163,7 +163,7 @@ def route_saved(run: Run, step: int, seed: int, followed: Followed) -> dict[str,
     step_length = np.linalg.norm(np.asarray(routed.moved) - candidates[index, np.asarray(routed.winner)], axis=-1)
     before = np.linalg.norm(candidates[index, np.asarray(routed.winner)] - action, axis=-1)
     handoff = np.asarray(routed.winner != routed.winner_after)
-    inside = (np.abs(candidates[index, np.asarray(routed.winner)]) < 0.95).all(-1)  # a winner in a corner cannot move
+    inside = (np.abs(candidates[index, np.asarray(routed.winner)]) < 0.95).all(-1)  # winners at the bounds cannot move
     clarity = np.minimum(step_length, 0.2) * inside - 0.5 * before
     return {"spread": spreads, "clarity": clarity, "handoff": handoff}
 
@@ -190,10 +190,10 @@ class Plane:
 
     origin: np.ndarray
     axes: np.ndarray  # [2, action], orthonormal
-    half: float  # it is shown from -half to half
+    half: float  # the figure shows -half to half on both axes
 
     def seen(self, actions: np.ndarray) -> np.ndarray:
-        """Return where actions are seen from straight above the plane."""
+        """Return the coordinates of actions that are projected orthogonally onto the plane."""
         return (actions - self.origin) @ self.axes.T
 
     def points(self) -> tuple[np.ndarray, np.ndarray]:
@@ -204,7 +204,7 @@ class Plane:
 
 
 def plane_of(scene: Scene) -> Plane:
-    """Return the square of actions, or the plane in which the winner's step and the candidates' spread are seen."""
+    """Return the plane of all actions, or the plane that shows the winner's step and the spread of the candidates."""
     size = len(scene.action)
     if size == 2:
         return Plane(np.zeros(2), np.eye(2), 1.15)
@@ -249,7 +249,7 @@ def voronoi_figure(search: Search) -> Figure:
 
 
 def draw_scene(axes: Any, scene: Scene, moves: bool) -> None:
-    """Draw cells, Q, candidates, the data action, and what happens to the winner."""
+    """Draw cells, Q, candidates, the data action, and the step of the winner."""
     plane = plane_of(scene)
     grid, points = plane.points()
     candidates = scene.candidates.copy()
@@ -282,7 +282,7 @@ def draw_scene(axes: Any, scene: Scene, moves: bool) -> None:
 
 
 def draw_q(axes: Any, scene: Scene, grid: np.ndarray, points: np.ndarray) -> None:
-    """Draw labelled contours of the smaller critic over the plane, where its points are actions."""
+    """Draw labelled contours of the minimum of the critics over the plane, inside the action bounds."""
     policy = scene.policy
     state = policy.standardisation(jnp.asarray(scene.state, jnp.float32))
     flat = jnp.asarray(points.reshape(-1, points.shape[-1]), jnp.float32)
@@ -312,7 +312,7 @@ def write_animation(run: Run, search: Search, path: Path) -> None:
 
 
 def caption(search: Search) -> str:
-    """Return what the figure shows, with its numbers."""
+    """Return the caption of the figure, with its numbers."""
     shares = ", ".join(f"{share:.0%} after {step:,}" for step, share in search.handoff_share.items())
     return (
         f"state {search.number} of {SEARCHED}, seed {search.seed}; "
@@ -321,7 +321,7 @@ def caption(search: Search) -> str:
 
 
 def cell_colours(count: int) -> ListedColormap:
-    """Return pale colours, neighbours in the list well apart."""
+    """Return pale colours; neighbours in the list differ clearly."""
     hues = [to_rgb(SERIES[index % len(SERIES)]) for index in range(count)]
     strengths = [0.13 + 0.08 * (index // len(SERIES) % 3) for index in range(count)]
     return ListedColormap([tuple(1 - s * (1 - c) for c in hue) for hue, s in zip(hues, strengths, strict=True)])
