@@ -45,7 +45,7 @@ class Policy(eqx.Module):
     """The networks that `act` needs: the flow, its refinement, and the critic that chooses among several actions."""
 
     flow: VectorField
-    refinement: LatentActor  # g(s, b), which sees the flow's action where other actors see a latent
+    refinement: LatentActor  # g(s, b); its input is the flow's action instead of a latent
     critic: QEnsemble
 
 

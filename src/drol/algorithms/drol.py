@@ -5,7 +5,8 @@
     L_Q     = mean_j (Q_j(s, a) - r - gamma m agg_j Qbar_j(s', clip f(s', z')))^2                 (parts.critic_loss)
 
 m = 1 - terminal (`batch.continues`).
-This is what the authors ran. drol_equation.py is the equation that the paper prints; docs/algorithms.md compares them.
+This is the loss that the authors ran; drol_equation.py is the loss that the paper prints. docs/algorithms.md compares
+them.
 
 Reference: "Preserve Support, Not Correspondence: Dynamic Routing for Offline Reinforcement Learning",
 https://arxiv.org/abs/2604.22229.

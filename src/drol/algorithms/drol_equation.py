@@ -8,7 +8,7 @@ The order is that of Algorithm 1: first the actor descends (line 5), then the up
 Bellman target (line 6), then the critics descend (line 7).
 
 m = 1 - terminal (`batch.continues`).
-It acts with `clip f(s, z)`. drol.py is what the authors ran; docs/algorithms.md compares the two.
+It acts with `clip f(s, z)`. drol.py is the loss that the authors ran; docs/algorithms.md compares the two.
 
 Reference: "Preserve Support, Not Correspondence: Dynamic Routing for Offline Reinforcement Learning",
 https://arxiv.org/abs/2604.22229.

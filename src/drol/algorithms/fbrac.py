@@ -1,4 +1,4 @@
-"""FBRAC: a flow policy that climbs Q through all of its Euler steps, held to the data by flow matching.
+"""FBRAC: a flow policy that maximises Q through all of its Euler steps and stays near the data by flow matching.
 
     L_flow  = |v(s, x_t, t) - (a - x_0)|^2 / d_a,  x_t = (1 - t) x_0 + t a             (parts.flow_matching_error)
     L_actor = alpha L_flow  -  mean_j Q_j(s, F(s, z))                                  (actor_loss)

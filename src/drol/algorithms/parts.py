@@ -51,7 +51,7 @@ def adam_step(trained: Trainable[Network], gradient: Network, learning_rate: flo
 def hold_part(
     new: Trainable[Network], old: Trainable[Network], name: str, held: bool | Array = True
 ) -> Trainable[Network]:
-    """Return `new`; if `held`, with one of its networks, and the Adam moments of that network, from `old`.
+    """Return `new`; if `held`, one of its networks and the Adam moments of that network are taken from `old`.
 
     All networks share Adam's step count, so it always advances.
     """

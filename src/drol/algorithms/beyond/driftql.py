@@ -42,7 +42,7 @@ class Draws(eqx.Module):
     """All randomness of one update."""
 
     latent: Array  # z_i, [batch, N, action]
-    q_latent: Array  # z of the action that climbs Q, [batch, action]
+    q_latent: Array  # z of the action that maximises Q, [batch, action]
     next_latent: Array  # z', [batch, action]
 
 
