@@ -521,7 +521,7 @@ def dataset(folder: Path) -> tuple[Attempt, list[bytes]]:
         for path, content in whole.items():
             path.write_bytes(content)
         paths[letter].write_bytes(data[1:])
-        forged = letter == b"s"[0] or letter < 96  # below 96: an upper-case letter
+        forged = letter == b"s"[0] or letter < 96  # below 96: upper case
         if letter == b"s"[0]:
             try:
                 content = json.loads(data[1:])

@@ -1,7 +1,7 @@
 """Gates: check that our baselines learn as fast as public runs before methods are compared with them.
 
-The first compares FQL on cube-single-task2 with six public runs at the paper's settings, the second asks IQL with
-networks of three layers of 256 for a least score. A comparison with a baseline that fails its gate says little.
+The first gate compares FQL on cube-single-task2 with six public runs at the paper's settings. The second requires a
+minimum score of IQL with networks of three layers of 256. A comparison with a baseline that fails its gate says little.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,24 +20,24 @@ COMMAND = "drol paper gate"
 CUBE = "cube-single-play-singletask-task2-v0"
 PUBLIC = "fql"  # the source of the public runs: alpha 217, 294 and 400, two seeds each
 UPDATES = (20_000, 40_000)
-WITHIN = 15.0  # points that our mean may be below theirs
-LEAST_SEEDS = 3  # of ours, of a difference
+WITHIN = 15.0  # largest allowed difference, in points, of our mean below the public mean
+LEAST_SEEDS = 3  # minimum number of our seeds for a test
 IQL_UPDATES, IQL_LEAST = 100_000, 60.0
-IQL_ALLOWED = {"networks 3x256"}  # in what the runs of the second gate may differ from the paper
+IQL_ALLOWED = {"networks 3x256"}  # allowed differences of the second gate's runs from the paper
 FEW, ON, BELOW, ABOVE = "too few seeds", "on the curve", "below", "above"
 
 
 @dataclass(frozen=True)
 class Gate:
-    """What one gate found.
+    """The outcome of one gate.
 
     Attributes:
-        name: The method, and after how many updates.
+        name: The method and the number of updates.
         ours: The score of each seed.
-        wanted: The public scores, or the least score.
-        interval: Of our mean minus theirs (Welch, 95%); None if there are too few seeds or no public runs.
+        wanted: The public scores, or the minimum score.
+        interval: Interval of our mean minus theirs (Welch, 95%); None if there are too few seeds or no public runs.
         verdict: "on the curve", "reached", "below", "above" or "too few seeds".
-        left_out: In what the runs differ that were not counted.
+        left_out: The differences from the paper of the runs that were not counted.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Gate:
 
 
 def gates(results: Iterable[Result]) -> list[Gate]:
-    """Return what every gate finds in some results."""
+    """Return the outcome of every gate for some results."""
     results = consistent(results)
     return [*(fql_gate(results, updates) for updates in UPDATES), iql_gate(results)]
 
@@ -68,7 +68,7 @@ def fql_gate(results: Sequence[Result], updates: int) -> Gate:
 
 
 def verdict_of(ours: Sequence[float], theirs: Sequence[float], interval: Interval | None) -> str:
-    """Say whether our runs lie on a public curve."""
+    """Return the verdict on whether our runs lie on a public curve."""
     if interval is None:
         return FEW
     difference = float(np.mean(ours) - np.mean(theirs))
@@ -78,7 +78,7 @@ def verdict_of(ours: Sequence[float], theirs: Sequence[float], interval: Interva
 
 
 def iql_gate(results: Sequence[Result]) -> Gate:
-    """Ask IQL for a least score; runs with the paper's settings, but for the size of the networks, count."""
+    """Compare IQL with a minimum score; only runs with the paper's settings, apart from the network size, count."""
     ours, left_out = scores_after(results, "iql", IQL_UPDATES, IQL_ALLOWED)
     verdict = FEW if not ours else "reached" if np.mean(ours) >= IQL_LEAST else BELOW
     return Gate(f"iql after {IQL_UPDATES:,}", ours, (IQL_LEAST,), None, verdict, left_out)
@@ -87,7 +87,7 @@ def iql_gate(results: Sequence[Result]) -> Gate:
 def scores_after(
     results: Sequence[Result], method: str, updates: int, allowed: set[str]
 ) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    """Return the score of each seed on the cube, and in what the runs differ from the paper that are not counted."""
+    """Return the score of each seed on the cube, and how the runs that are not counted differ from the paper."""
     scores: dict[int, float] = {}
     left_out = []
     for row in results:

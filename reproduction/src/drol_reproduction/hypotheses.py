@@ -1,12 +1,12 @@
-"""The runs of results/plan_2026-11-18.md, and what they say about its hypotheses H1 to H4 and about M4.
+"""Test the hypotheses H1 to H4 and expectation M4 of results/plan_2026-11-18.md with its planned runs.
 
 H1: DROL(16) scores above frozen routing, and H2: above a random winner, on cube-single-task2 (Welch's t test).
 H3: DROL(16) scores above DROL(1), and H4: above IQL, on scene-task2 (exact permutation test).
 M4: on scene-task2 the routed loss falls and the candidate distance grows from K = 1 to K = 64.
 
 The tests are one-sided at 5%, with Holm's correction for all four. A hypothesis is tested once, when all planned seeds
-are finished: a test after every further seed would find differences that are not there. Until then it counts with p = 1
-in the correction. Scores are the mean of the last three evaluations of 50 episodes.
+are finished, because repeated tests after every further seed would find false differences. Until then it counts with
+p = 1 in the correction. A score is the mean of the last three evaluations of 50 episodes.
 """
 
 import functools
@@ -35,7 +35,7 @@ from drol_reproduction.table import TITLES
 
 COMMAND = "drol paper hypotheses"
 PLANNED = (("short", "table1"), ("medium", "table1"), ("medium", "controls"), ("short", "controls"), ("short", "fig3"))
-LEAST_POINTS = 10.0  # by which DROL(16) must be above DROL(1)
+LEAST_POINTS = 10.0  # minimum difference of DROL(16) above DROL(1)
 SUPPORTED, UNCORRECTED, FAILED, OPEN = "supported", "only without correction", "not supported", "not finished"
 FIGURE_3 = ("candidate_distance", "routed_bc_loss")
 
@@ -47,7 +47,7 @@ class PlannedGroup:
     """The seeds of a planned run, and their results.
 
     Attributes:
-        run: The planned run; its seeds are all that are planned.
+        run: The planned run, with all planned seeds.
         rows: The results with its task, method, settings and number of updates.
     """
 
@@ -73,9 +73,9 @@ class Outcome:
         name: "H1" to "H4".
         words: The hypothesis.
         first: The scores of DROL(16).
-        second: Those of the other side.
-        p: One-sided; None before all planned seeds are finished.
-        corrected: The same after Holm's correction for all four.
+        second: The scores of the other method.
+        p: The one-sided p value; None before all planned seeds are finished.
+        corrected: The p value after Holm's correction for all four.
         verdict: "supported", "only without correction", "not supported" or "not finished".
     """
 
@@ -96,7 +96,7 @@ def planned_groups(results: Iterable[Result]) -> list[PlannedGroup]:
 
 @functools.cache
 def planned_runs() -> tuple[PlannedRun, ...]:
-    """Return the planned runs, one for all of its seeds."""
+    """Return the planned runs, each with all of its seeds."""
     return tuple(
         PlannedRun(scale, task, method, tuple(range(block.seeds)), dict(candidates) | dict(block.changes))
         for scale, experiment in PLANNED
@@ -108,7 +108,7 @@ def planned_runs() -> tuple[PlannedRun, ...]:
 
 
 def rows_of(results: Iterable[Result], run: PlannedRun) -> Iterator[Result]:
-    """Yield the evaluations of a planned run: its task, method, settings and number of updates must be those."""
+    """Yield the evaluations of runs with a planned run's task, method, settings and number of updates."""
     settings = settings_of(run)
     for row in results:
         same_run = (row.task, row.method, row.steps, row.evaluation) == (run.task, run.method, run.steps, "training")
@@ -117,12 +117,12 @@ def rows_of(results: Iterable[Result], run: PlannedRun) -> Iterator[Result]:
 
 
 def settings_of(run: PlannedRun) -> dict[str, Any]:
-    """Return the settings of a planned run that are not defaults, as its results have them."""
+    """Return the settings of a planned run that are not defaults, in the format of its results."""
     return json.loads(changed_settings(run.settings, {}, run.steps))
 
 
 def own_changes(run: PlannedRun) -> dict[str, Any]:
-    """Return the settings of the method that differ from the scale's, without the lengths of the run."""
+    """Return the method's settings that differ from the scale's, without the numbers of updates."""
     return {name: value for name, value in run.changes.items() if name not in ("steps", "evaluation_interval")}
 
 
@@ -146,7 +146,7 @@ def one_group(groups: Iterable[PlannedGroup], scale: str, task: str, method: str
 
 
 def outcomes(groups: Sequence[PlannedGroup]) -> list[Outcome]:
-    """Return what the runs say about H1 to H4."""
+    """Return the test results of H1 to H4."""
     of = functools.partial(one_group, groups, "medium")
     cube, scene = of(CUBE[0], "drol", num_candidates=DEFAULT_K), of(SCENE[0], "drol", num_candidates=DEFAULT_K)
     pairs: dict[str, tuple[str, PlannedGroup, PlannedGroup, Test]] = {
@@ -205,7 +205,7 @@ def hypothesis_tables(results: Iterable[Result]) -> dict[str, str]:
 
 
 def runs_table(groups: Iterable[PlannedGroup]) -> str:
-    """Return a line for each planned group: how many seeds are finished, their score, and the published one."""
+    """Return a line for each planned group: its number of finished seeds, its score and the published score."""
     rows = []
     for group in (each for each in groups if not is_of_figure(each.run)):
         run, scores = group.run, group.scores
@@ -237,7 +237,7 @@ def outcomes_table(found: Iterable[Outcome]) -> str:
 
 
 def figure_table(groups: Sequence[PlannedGroup]) -> str:
-    """Return our candidate distance and routed loss beside the values read off figure 3, and the verdict on M4."""
+    """Return our candidate distance and routed loss beside the digitised values of figure 3, and the verdict on M4."""
     ours, theirs = dict(figure_values(groups)), candidate_curves()[SCENE[0]]
     rows = []
     for count in sorted(theirs[FIGURE_3[0]]):
@@ -261,7 +261,7 @@ def figure_values(groups: Iterable[PlannedGroup]) -> Iterator[tuple[int, Mapping
 
 
 def is_of_figure(run: PlannedRun) -> bool:
-    """Return whether a run is one of figure 3, whose scores are not reported."""
+    """Return whether a run belongs to figure 3; scores of such runs are not reported."""
     return (run.preset, run.task) == ("short", SCENE[0])
 
 

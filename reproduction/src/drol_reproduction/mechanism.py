@@ -1,15 +1,15 @@
-"""Measure the mechanism that the paper claims: which latent owns which data action, and how ownership passes on.
+"""Measure the mechanism that the paper claims: which latent owns which data action, and how the owner changes.
 
-A saved checkpoint of a run is trained further, exactly as the run would be, and compared with itself after some updates
-(the lag). Methods and values of K compare because all have the same number of draws: 16 latents for each of 4,096
-states of the data, taken from a bank of 256 latents of the method's own prior.
+The measurement continues a run from a saved checkpoint, exactly as the run itself would, and compares the actor after
+some updates (the lag) with the actor of the checkpoint. Methods and values of K are comparable because all have the
+same number of draws: 16 latents for each of 4,096 states of the data, from a bank of 256 latents of the method's prior.
 
 Definitions, fixed before the runs:
 
 owner       of a data action: the latent, of the 16 of its state, whose candidate (clipped action) is nearest to it.
 changed     share of data actions whose owner after the lag is another latent.
 distance    of old and new owner: mean distance of the two latents where the owner changed, over the mean distance of
-            two latents of the bank. 1: the new owner is a latent like any other. Well below 1: a near neighbour.
+            two latents of the bank. 1: the new owner is like a random latent. Well below 1: a near neighbour.
 rank        of the old owner after the lag: 1 if it is still the nearest, 8.5 on average for a random latent.
 movement    of candidates: mean distance of an owner's action before and after the lag, over the mean distance of two
             candidates of one state before it.
@@ -62,16 +62,16 @@ from drol.storage import write_whole
 from drol.training.placement import place
 from drol.training.trainer import Trainer
 
-# Methods with a one-step actor f(s, z), and what z is drawn from: the ball of DROL or a normal distribution.
+# Methods with a one-step actor f(s, z), and the distribution of z: the ball of DROL or a normal distribution.
 PRIORS = {
     **dict.fromkeys(("drol", "drol-equation", "drol-control", "drol-choice"), "ball"),
     **dict.fromkeys(("fql", "driftql", "gfp"), "normal"),
 }
 LAGS = (1, 3, 10, 30, 100, 300, 1_000, 3_000)  # in updates
-STATES = 4_096  # of the data, evenly spread
-BANK, DRAWS = 256, 16  # latents of all states, and of one
+STATES = 4_096  # number of data states, evenly spaced over the dataset
+BANK, DRAWS = 256, 16  # number of latents in the bank, and number for each state
 SPREAD_DRAWS = 64
-COLLAPSED = 0.3  # of the spread of the data
+COLLAPSED = 0.3  # limit of collapse, as a share of the data's spread
 CHUNK = 256  # states at once, so that the activations of the networks fit in memory
 
 
@@ -85,7 +85,7 @@ class MechanismRow:
         settings: JSON with sorted names: the settings of the run that are not at their defaults.
         seed: The seed.
         step: The checkpoint from which training continued, in updates.
-        lag: Updates after it.
+        lag: The number of updates after the checkpoint.
         changed: Share of data actions with another owner.
         latent_distance: Distance of old and new owner; None if no owner changed.
         old_rank: Rank of the old owner.
@@ -141,12 +141,12 @@ class Followed(NamedTuple):
     action: Array  # [state, action]
     latent: Array  # [state, DRAWS, action]
     spread_latent: Array  # [state, SPREAD_DRAWS, action]
-    latent_distance: float  # of two latents of the bank, in the mean
-    data_spread: np.ndarray  # [state], among the actions of neighbouring states
+    latent_distance: float  # mean distance of two latents of the bank
+    data_spread: np.ndarray  # [state], spread of the actions of neighbouring states
 
 
 def follow(trainer: Trainer, prior: str) -> Followed:
-    """Choose states, data actions and latents; they depend on the data, the prior and the action size alone."""
+    """Choose states, data actions and latents; they depend only on the data, the prior and the action size."""
     data = trainer.task.train
     index = spread(data.size, STATES)
     batch = trainer.dataset.take(jnp.asarray(index))
@@ -181,7 +181,7 @@ def data_spread(trainer: Trainer, observation: Array) -> np.ndarray:
 
 
 def pair_distance(actions: np.ndarray) -> np.ndarray:
-    """Return the root mean squared distance [state] of two different actions of the several [state, N, action]."""
+    """Return the root mean squared distance [state] of two different actions among the N of [state, N, action]."""
     count = actions.shape[1]
     variance = np.square(actions - actions.mean(1, keepdims=True)).sum(-1).mean(1)
     return np.sqrt(2 * count / max(count - 1, 1) * variance)
@@ -203,7 +203,7 @@ class Routed(NamedTuple):
     """Candidates of one actor, and their owners."""
 
     candidates: np.ndarray  # [state, DRAWS, action]
-    distance: np.ndarray  # [state, DRAWS], to the data action
+    distance: np.ndarray  # [state, DRAWS], distance to the data action
     owner: np.ndarray  # [state]
 
     def of(self, latent: np.ndarray) -> np.ndarray:
@@ -219,7 +219,7 @@ def route(actor: LatentActor, followed: Followed) -> Routed:
 
 
 def compare_ownership(before: Routed, after: Routed, critic: QEnsemble, followed: Followed) -> dict[str, Any]:
-    """Return the numbers of a row that compare two actors of one seed; `critic` belongs to the later one."""
+    """Return the metrics of a row that compare two actors of one seed; `critic` belongs to the later actor."""
     state, old, new = np.arange(len(before.owner)), before.owner, after.owner
     changed = old != new
     latent = np.asarray(followed.latent)
@@ -258,11 +258,11 @@ def continued(
 ) -> Iterator[tuple[Trainer, int, Any]]:
     """Yield the trainer, the lag and the states [seed, ...] of a checkpoint (lag 0) and after each lag.
 
-    Nothing is written. The updates are those that the run would do next, so a run that was trained on has the same
-    states to the bit, on the same machine.
+    Nothing is written. The updates are the next updates of the run, so a continued run has bit-identical states on the
+    same machine.
     """
     config = dataclasses.replace(run.config, steps=step + max(lags), evaluation_episodes=0)
-    placement = place(len(config.seeds), config.algorithm.batch_size, None)  # as the run is placed here
+    placement = place(len(config.seeds), config.algorithm.batch_size, None)  # the placement of a resumed run
     trainer = Trainer(config, run.directory, run.task, placement, quiet=True)
     folder = run.directory.checkpoints / step_name(step)
     try:
@@ -292,7 +292,7 @@ def measure_mechanism(
     Args:
         run: A run of a method with a one-step actor that draws a latent: `drol`, `drol-control`, `fql` and others.
         step: The checkpoint to start from; the newest if None.
-        lags: After how many updates to compare; `LAGS` if None.
+        lags: The numbers of updates after which to compare; `LAGS` if None.
         report: Called as `report(done, total, what)` while it trains.
 
     Returns:
@@ -330,13 +330,13 @@ def measure_mechanism(
 
 
 def spread_of(actor: LatentActor, followed: Followed) -> tuple[float, np.ndarray]:
-    """Return the spread of an actor as a share of the data's, and whether each state is collapsed."""
+    """Return the spread of an actor as a share of the data's spread, and whether each state is collapsed."""
     own = pair_distance(np.asarray(candidates_of(actor, followed.observation, followed.spread_latent)))
     return float(own.mean() / max(followed.data_spread.mean(), 1e-12)), own < COLLAPSED * followed.data_spread
 
 
 def check_candidates(run: Run) -> str:
-    """Return the prior of a run's latents; raise an error for a method that draws none."""
+    """Return the prior of a run's latents; raise an error for a method without latents."""
     name = algorithm_name(run.config.algorithm)
     if name not in PRIORS:
         raise InputError(
@@ -361,13 +361,13 @@ def check_step(run: Run, step: int | None) -> int:
 def measure_runs(
     paths: Iterable[Path], step: int | None = None, lags: Sequence[int] | None = None, report: Report | None = None
 ) -> list[MechanismRow]:
-    """Measure runs; those in folders of runs count if they have candidates and a checkpoint.
+    """Measure runs; of the runs in a folder, only those with candidates and a checkpoint are measured.
 
     Args:
         paths: Runs, or folders with runs.
         step: The checkpoint to start from; the newest of each run if None.
-        lags: After how many updates to compare; `LAGS` if None.
-        report: Called as `report(done, total, what)` while it trains; in updates of all runs.
+        lags: The numbers of updates after which to compare; `LAGS` if None.
+        report: Called as `report(done, total, what)` while it trains; counts the updates of all runs.
     """
     runs = []
     for path in paths:
@@ -375,7 +375,7 @@ def measure_runs(
         if not opened:
             raise InputError(f"{path}: contains no runs; give a run or a folder with runs")
         suitable = [run for run in opened if algorithm_name(run.config.algorithm) in PRIORS and run.step > 0]
-        runs += suitable or opened[:1]  # the check of the first one says what it lacks
+        runs += suitable or opened[:1]  # the check of the first run raises an error with the reason
     for run in runs:
         check_candidates(run)
         check_step(run, step)

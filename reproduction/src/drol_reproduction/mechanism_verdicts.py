@@ -7,8 +7,8 @@ M2: after 100 updates, where the owner changed the old owner rose in Q more ofte
     half holds by definition wherever an owner changed, so the reason states its size.
 M3: the spread of no run of DROL with K of 4 or more is below 0.3 of the data's.
 
-Runs compare within one task and one size of networks. DROL(16)
-and FQL count with the paper's weight of cloning; runs with other weights are shown.
+Runs are compared within one task and one size of networks. Verdicts use DROL(16) and FQL with the paper's weight of
+cloning; the tables also show runs with other weights.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,9 +23,9 @@ from drol_reproduction.mechanism import COLLAPSED, MechanismRow
 from drol_reproduction.propositions.proposition_tables import markdown
 from drol_reproduction.protocol import shown
 
-OWNERS_LAG, EVENTS_LAG = 1_000, 100  # updates after which M1 and M2 compare
-POINTS = 0.20  # by which DROL(16) must be above its controls
-WEIGHTS = {"drol": "bc_weight", "drol-control": "bc_weight", "fql": "alpha"}  # of cloning against Q
+OWNERS_LAG, EVENTS_LAG = 1_000, 100  # lags of M1 and M2, in updates
+POINTS = 0.20  # minimum difference of DROL(16) above its controls
+WEIGHTS = {"drol": "bc_weight", "drol-control": "bc_weight", "fql": "alpha"}  # name of the weight of cloning against Q
 SHOWN_LAGS = (1, 10, 100, 300, 1_000, 3_000)
 PASSED, FAILED, OPEN = "passed", "failed", "not measured"
 NOTHING = "No run has been measured yet."
@@ -118,12 +118,12 @@ def is_default(row: MechanismRow) -> bool:
 
 
 def risen(row: MechanismRow) -> float:
-    """Return by how much more often changed than kept owners rose in Q."""
+    """Return the share of changed owners that rose in Q, minus the share of kept owners that rose."""
     return (row.rose_changed or 0.0) - (row.rose_kept or 0.0)
 
 
 def has_paper_weight(row: MechanismRow) -> bool:
-    """Return whether a run has the paper's weight of cloning; tasks that the paper does not have allow any."""
+    """Return whether a run has the paper's weight of cloning; any weight counts on tasks that are not in the paper."""
     task, name = like_task(row.task), WEIGHTS.get(row.method)
     if name is None or task not in GROUP_OF_TASK:
         return True
@@ -131,7 +131,7 @@ def has_paper_weight(row: MechanismRow) -> bool:
 
 
 def label_of(row: MechanismRow) -> str:
-    """Return the method as tables and figures name it, with the settings that set it apart."""
+    """Return the name of the method in tables and figures, with the settings that distinguish it."""
     count, weight = row.setting("num_candidates"), WEIGHTS.get(row.method)
     name = row.method.removesuffix("-control").upper() + (f"({count})" if count else "")
     notes = [f"{row.setting('winner')} winner"] if row.setting("winner") else []
@@ -156,7 +156,7 @@ def mechanism_tables(rows: Iterable[MechanismRow]) -> dict[str, str]:
 
 
 def owners_table(rows: Sequence[MechanismRow]) -> str:
-    """Return the share of data actions whose owner changed against the lag, and in brackets the latents' distance."""
+    """Return the share of changed owners against the lag, with the distance of the latents in brackets."""
 
     def cell(own: Sequence[MechanismRow], lag: int) -> str:
         at = [row for row in own if row.lag == lag]
@@ -170,7 +170,7 @@ def owners_table(rows: Sequence[MechanismRow]) -> str:
 
 
 def events_table(rows: Sequence[MechanismRow]) -> str:
-    """Return the events after the lag of M2."""
+    """Return the table of the events after the lag of M2."""
 
     def cells(own: Sequence[MechanismRow]) -> list[str]:
         at = [row for row in own if row.lag == EVENTS_LAG]
@@ -209,7 +209,7 @@ START = ("task, networks", "method", "seeds", "from update")
 
 
 def labelled(rows: Iterable[MechanismRow]) -> list[tuple[tuple[str, str, int, str], list[MechanismRow]]]:
-    """Return the start of a table's line, and the rows, of every method in every group."""
+    """Return the first cells of a table's line and the rows, for every method in every group."""
     lines = []
     for group, members in grouped(rows).items():
         for label in dict.fromkeys(label_of(row) for row in members):
@@ -233,12 +233,12 @@ def grouped(rows: Iterable[MechanismRow]) -> dict[Group, list[MechanismRow]]:
 
 
 def order(row: MechanismRow) -> tuple:
-    """Return what rows are sorted by: DROL(16) first, the rest of DROL, its controls, others."""
+    """Return the sort key of a row: DROL(16) first, then the rest of DROL, its controls and others."""
     return row.task, not is_default(row), row.method != "drol", row.method, label_of(row), row.seed, row.lag
 
 
 def networks(row: MechanismRow) -> str:
-    """Return the size of the networks: 4x512."""
+    """Return the size of the networks, such as 4x512."""
     return shown(row.setting("hidden_sizes"))
 
 

@@ -1,4 +1,4 @@
-"""The runs that a table or figure of the paper needs, and which of them are done."""
+"""Plan the runs of tables and figures of the paper, and find the finished ones."""
 
 import fnmatch
 from collections.abc import Iterable, Sequence
@@ -15,20 +15,20 @@ from drol.runs.directory import EVALUATIONS
 from drol_reproduction.experiments import COLUMNS, TUNED, Block, blocks_of, ladder_of
 from drol_reproduction.scores import choosing_tasks, chosen_candidates
 
-ROOT = Path("runs/paper")  # where the runs of a reproduction are kept
-Evaluated = frozenset[tuple]  # at the end of a training: task, method, settings, actions drawn, seed, updates
+ROOT = Path("runs/paper")  # the folder with the runs of a reproduction
+Evaluated = frozenset[tuple]  # evaluations after training: task, method, settings, actions drawn, seed, updates
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs of a table or figure, in the order in which they are worth having, and remarks on them."""
+    """The runs of a table or figure, the most useful first, and remarks on them."""
 
     experiment: str
     scale: str
     root: Path
     runs: tuple[PlannedRun, ...]
     notes: tuple[str, ...] = ()
-    elsewhere: Evaluated = frozenset()  # what needs no run here
+    elsewhere: Evaluated = frozenset()  # evaluations that need no run here
 
     def statuses(self) -> list[tuple[PlannedRun, RunStatus]]:
         return [(each, status_of(each, self.root, self.elsewhere)) for each in self.runs]
@@ -52,12 +52,12 @@ def make_plan(
     Args:
         experiments: Any of "table1", "full", "fig2", "fig3", "fig4" and "controls".
         scale: "paper", "short", "medium", "small" or "smoke"; `drol.presets.scales` explains them.
-        tasks: A pattern that the names of tasks match, such as "cube-*".
+        tasks: A pattern for the names of tasks, such as "cube-*".
         methods: Columns of the table; all if None. "drol*" is DROL with the K that the paper's protocol chooses.
         seeds: Seeds of each task; the number of the scale if None.
-        root: Where the runs are kept.
+        root: The folder with the runs.
         seeds_per_run: Seeds trained in one process; all at the scale "paper", else one, if None.
-        results: Results of runs from elsewhere that count as finished, as returned by `collect_results`.
+        results: Results of `collect_results` from elsewhere; their runs count as finished.
 
     Returns:
         The plan; `drol_reproduction.execute_plan.execute` runs it.
@@ -81,7 +81,7 @@ def make_plan(
         chosen = [method for method in block.methods if methods is None or method in methods]
         for each in block_runs(block, matching, chosen, scale, seeds, seeds_per_run, root, notes, results):
             known_run = runs.setdefault(each.name, each)
-            if each.best_of and not known_run.best_of:  # another experiment wants more of the same run
+            if each.best_of and not known_run.best_of:  # another experiment needs more evaluations of the same run
                 runs[each.name] = each
     if not runs and not notes:
         allowed = dict.fromkeys(method for block in blocks for method in block.methods)
@@ -94,12 +94,12 @@ def make_plan(
 
 
 def evaluated(results: Iterable[Result]) -> Evaluated:
-    """Return the evaluations of results that were made at the end of a training."""
+    """Return the evaluations at the end of training among results."""
     return frozenset((*row.group, row.seed, row.steps) for row in results if row.step == row.steps)
 
 
 def final_evaluations(run: PlannedRun) -> Evaluated:
-    """Return the evaluations that a run ends with."""
+    """Return the evaluations at the end of a run."""
     config = run.settings
     identity = settings_id(changed_settings(config, {}, config.steps))
     drawn = (config.algorithm.default_best_of, *run.best_of)
@@ -107,7 +107,7 @@ def final_evaluations(run: PlannedRun) -> Evaluated:
 
 
 def status_of(run: PlannedRun, root: Path, elsewhere: Evaluated) -> RunStatus:
-    """Return how far a run is; a run with all evaluations in `elsewhere` is done."""
+    """Return the progress of a run; a run with all evaluations in `elsewhere` is done."""
     if elsewhere and final_evaluations(run) <= elsewhere:
         return RunStatus(run.steps, run.steps, False, True)
     return run.status(root)
@@ -124,10 +124,10 @@ def block_runs(
     notes: list[str],
     results: Sequence[Result],
 ) -> Iterable[PlannedRun]:
-    """Yield the runs of a block; those of DROL* are the ones that choose K until they are done."""
+    """Yield the runs of a block, with the runs of `tuned_runs` for DROL*."""
     count = seeds or block.seeds
     groups = seed_groups(count, seeds_per_run or (count if scale == "paper" else 1))
-    for group in groups:  # first one seed of everything, then the next
+    for group in groups:  # the first seed of every method and task, then the second
         for task in tasks:
             for method in methods:
                 for candidates in block.candidates if method == "drol" else (None,):
@@ -152,7 +152,7 @@ def tuned_runs(
     notes: list[str],
     results: Sequence[Result],
 ) -> Iterable[PlannedRun]:
-    """Yield the runs that choose K for a task and, when these are done, the runs of the task with it."""
+    """Yield the runs that choose K for a task and, once these are done, the runs of the task with the chosen K."""
     ladder = [
         PlannedRun(scale, each, "drol", group, {"num_candidates": candidates})
         for each in choosing_tasks(task)

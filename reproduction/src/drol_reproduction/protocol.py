@@ -1,4 +1,4 @@
-"""In what a run's training differs from the paper's, by the settings that its results carry."""
+"""Find the differences between a run's training and the paper's, from the settings in its results."""
 
 import dataclasses
 import functools
@@ -28,12 +28,12 @@ def paper_settings(task: str, method: str) -> Mapping[str, Any]:
 
 
 def setting_differences(task: str, method: str, own: Mapping[str, Any]) -> list[str]:
-    """Return in what settings differ from the preset "paper" of a task and method; K and the updates do not count.
+    """Return the differences of settings from the preset "paper" of a task and method, without K and the updates.
 
     Args:
         task: The name of the task.
         method: The name of the algorithm.
-        own: The settings that are not defaults, as results have them.
+        own: The settings that are not defaults, in the format of results.
     """
     changed = {each.path[0]: each.after for each in differences(paper_settings(task, method), own)}
     found = []
@@ -49,20 +49,20 @@ def default_of(method: str, name: str) -> Any:
 
 
 def protocol_differences(row: Result) -> list[str]:
-    """Return in what the run of a result differs from the paper.
+    """Return the differences between the run of a result and the paper.
 
-    A result does not say how many transitions the data has; that must be known from elsewhere.
+    A result does not contain the number of transitions of the data, so this difference is not found.
     """
     return setting_differences(row.task, row.method, json.loads(row.settings))
 
 
 def words(found: list[str]) -> str:
-    """Return differences from the paper for a legend."""
+    """Return the text of a legend for differences from the paper."""
     return ", ".join(found) or "the paper's settings"
 
 
 def shown(value: Any) -> str:
-    """Return a setting as a legend has it: 3x256 for three layers of 256."""
+    """Return a setting in the format of a legend, such as 3x256 for three layers of 256."""
     if isinstance(value, list | tuple):
         return f"{len(value)}x{value[0]}" if len({*value}) == 1 else " ".join(map(str, value)) or "as the others"
     return f"{value:g}" if isinstance(value, float) else str(value)

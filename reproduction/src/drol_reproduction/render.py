@@ -1,4 +1,4 @@
-"""A table as text, Markdown, LaTeX in the paper's layout, HTML or CSV; ours above, the published number below."""
+"""Render a table as text, Markdown, LaTeX in the paper's layout, HTML or CSV: our number above, the published below."""
 
 import csv
 import html
@@ -47,12 +47,12 @@ def published(cell: Cell, between: str = "±") -> str:
 
 
 def row_title(row: TableRow) -> str:
-    """Return the name of a row, with how many of its tasks were run where that is not all or none."""
+    """Return the name of a row, with the number of tasks that were run if it is neither all nor none."""
     return row.name + (f" ({row.done} of {row.tasks} tasks)" if 0 < row.done < row.tasks else "")
 
 
 def differences(table: Table) -> list[str]:
-    """Return a line for each cell that is tested: its difference from the published number, interval, p, verdict."""
+    """Return a line for each tested cell: its difference from the published number, interval, p and verdict."""
     return [
         f"{row.name}, {TITLES[method]}: {difference_words(cell)}"
         for row in table.rows
@@ -62,7 +62,7 @@ def differences(table: Table) -> list[str]:
 
 
 def difference_words(cell: Cell) -> str:
-    """Return the difference of a cell from the published number, where it is tested; else the verdict alone."""
+    """Return the difference of a tested cell from the published number; for other cells, only the verdict."""
     if not cell.interval:
         return cell.verdict
     low, high = cell.interval
@@ -71,7 +71,7 @@ def difference_words(cell: Cell) -> str:
 
 
 def caption(table: Table) -> str:
-    """Return what the numbers are."""
+    """Return the caption, which explains the numbers."""
     what = "families" if table.which == "1" else "tasks"
     return (
         f"Scores of {what}: ours (mean±deviation over seeds, {WORDS[table.protocol]}), below them the published ones; "
@@ -139,7 +139,7 @@ def latex_cell(cell: Cell) -> str:
 
 
 def as_html(table: Table) -> str:
-    """Return a page with the table, its cells coloured by their verdict."""
+    """Return an HTML page with the table; verdicts colour the cells."""
     try:
         from drol.reports.html.template import Section, page_html
     except ModuleNotFoundError as error:

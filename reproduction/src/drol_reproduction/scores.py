@@ -1,4 +1,4 @@
-"""The number that a table reports for a seed, made from its evaluations.
+"""Compute the score that a table reports for a seed from its evaluations.
 
 The protocol of the FQL paper, which the DROL paper follows: on OGBench the mean of the last three evaluations of the
 training, on D4RL the last one, never the best.
@@ -14,11 +14,11 @@ from drol.planning.planned_run import CANDIDATES
 from drol.results.result import Result
 
 PROTOCOLS = ("fql", "last", "best")
-AVERAGED = 3  # evaluations whose mean is reported on OGBench
+AVERAGED = 3  # number of evaluations in the reported mean on OGBench
 
 
 def seed_scores(rows: Iterable[Result], protocol: str = "fql") -> dict[int, float]:
-    """Return the reported score of each seed that was trained to its end; the rows are of one task and setting."""
+    """Return the reported score of each seed with finished training; the rows belong to one task and setting."""
     if protocol not in PROTOCOLS:
         raise unknown_name("protocol", protocol, PROTOCOLS)
     by_seed: dict[int, list[Result]] = {}
@@ -30,7 +30,7 @@ def seed_scores(rows: Iterable[Result], protocol: str = "fql") -> dict[int, floa
 
 
 def reported_score(rows: Sequence[Result], protocol: str) -> float:
-    """Return the score of one seed's evaluations."""
+    """Return the reported score of one seed from its evaluations."""
     scores = [row.score for row in sorted(rows, key=lambda row: row.step)]
     if protocol == "best":
         return max(scores)
@@ -39,7 +39,7 @@ def reported_score(rows: Sequence[Result], protocol: str) -> float:
 
 
 def groups_by_settings(rows: Iterable[Result]) -> list[list[Result]]:
-    """Split a method's results on one task by settings, K aside, and updates; those of most finished seeds first."""
+    """Group a method's results on one task by settings (without K) and updates; most finished seeds first."""
     groups: dict[tuple[str, int], list[Result]] = {}
     for row in rows:
         settings = {name: value for name, value in json.loads(row.settings).items() if name != CANDIDATES}
@@ -48,12 +48,12 @@ def groups_by_settings(rows: Iterable[Result]) -> list[list[Result]]:
 
 
 def finished_seeds(rows: Iterable[Result]) -> set[tuple[str, int]]:
-    """Return settings and seed of the trainings that reached their end."""
+    """Return the settings and the seed of every finished training."""
     return {(row.settings_id, row.seed) for row in rows if row.evaluation == "training" and 0 < row.steps <= row.step}
 
 
 def rows_by_candidates(results: Iterable[Result], task: str) -> dict[int, list[Result]]:
-    """Return DROL's results on a task by K: those with the settings, K aside, and the updates that most seeds have."""
+    """Return DROL's results on a task by K, for the settings (without K) and updates with the most finished seeds."""
     groups = groups_by_settings(row for row in results if row.method == "drol" and row.task == task)
     found: dict[int, list[Result]] = {}
     for row in groups[0] if groups else ():
@@ -62,7 +62,7 @@ def rows_by_candidates(results: Iterable[Result], task: str) -> dict[int, list[R
 
 
 def candidate_means(results: Sequence[Result], task: str) -> dict[int, float]:
-    """Return the score of each K that was run on all tasks on which the paper's protocol chooses K for a task."""
+    """Return the score of each K that was run on all choosing tasks (see `choosing_tasks`) of a task."""
     found: list[dict[int, float]] = []
     for each in choosing_tasks(task):
         scores = {count: seed_scores(rows) for count, rows in rows_by_candidates(results, each).items()}
@@ -72,15 +72,15 @@ def candidate_means(results: Sequence[Result], task: str) -> dict[int, float]:
 
 
 def chosen_candidates(results: Sequence[Result], task: str, ladder: Sequence[int] | None = None) -> int | None:
-    """Return the K that the paper's protocol chooses for a task: the best, and of equals the smallest.
+    """Return the K that the paper's protocol chooses for a task: the best, and among equals the smallest.
 
     Args:
-        results: Results of those tasks.
+        results: Results of the choosing tasks.
         task: The task.
-        ladder: The values of K that must have been tried; if None, two or more that were.
+        ladder: The values of K that must have been tried; if None, all tried values, at least two.
 
     Returns:
-        K; None while a choosing task lacks one of them.
+        K; None while a choosing task lacks one of these values.
     """
     means = candidate_means(results, task)
     if len(means) < 2 or not {*(ladder or ())} <= {*means}:
@@ -94,7 +94,7 @@ DEFAULT_NUMBERS = {"antsoccer": 4, "cube": 2, "scene": 2, "puzzle": 4}  # OGBenc
 def choosing_tasks(task: str) -> tuple[str, ...]:
     """Return the tasks on which the paper's protocol chooses K for a task.
 
-    It is the default task of an OGBench dataset, the three datasets of a task of Adroit, and each maze of D4RL itself.
+    These are the default task of an OGBench dataset, the three datasets of an Adroit task, or the D4RL maze itself.
     """
     if task.endswith("-v2"):
         return (task,)
@@ -105,7 +105,7 @@ def choosing_tasks(task: str) -> tuple[str, ...]:
 
 
 def default_task(dataset: str) -> str:
-    """Return the single task that OGBench means where only a dataset is named."""
+    """Return the default task of an OGBench dataset."""
     number = next((each for start, each in DEFAULT_NUMBERS.items() if dataset.startswith(start)), 1)
     return f"{dataset}-singletask-task{number}-v0"
 

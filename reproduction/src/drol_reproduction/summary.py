@@ -1,4 +1,4 @@
-"""The tables of docs/results.md: what runs of our own say about the paper's claims."""
+"""Make the tables of docs/results.md, which compare our own runs with the paper's claims."""
 
 from collections.abc import Iterable, Sequence
 
@@ -22,8 +22,8 @@ from drol_reproduction.table import TITLES, scores_by_cell
 
 COMMAND = "drol paper summary"
 ORDERED = "pointmaze-medium"  # the family on which all methods were run
-SEEDED = "pointmaze-medium-navigate-singletask-task1-v0"  # its task on which they were run with several seeds
-MARGIN = 5.0  # points that do not matter
+SEEDED = "pointmaze-medium-navigate-singletask-task1-v0"  # the task of this family with several seeds
+MARGIN = 5.0  # differences of fewer points do not matter
 DIFFERENCES = (
     "method", "seeds", "mean", "lowest to highest seed", "minus DROL(16)", "95% interval", "p (Holm)", "verdict",
 )  # fmt: skip
@@ -38,7 +38,7 @@ def summary_tables(results: Iterable[Result], mechanism: Sequence[MechanismRow] 
         mechanism: The rows that `drol paper mechanism` wrote.
 
     Returns:
-        "scores", "order", "differences", "candidates", "default", and those of `mechanism_tables`.
+        "scores", "order", "differences", "candidates", "default", and the tables of `mechanism_tables`.
     """
     results = consistent(results)
     return {
@@ -52,7 +52,7 @@ def summary_tables(results: Iterable[Result], mechanism: Sequence[MechanismRow] 
 
 
 def scores_table(results: Sequence[Result]) -> str:
-    """Return mean, deviation and number of seeds of every task and method that was run."""
+    """Return the mean, the standard deviation and the number of seeds of every task and method that was run."""
     scores = scores_by_cell(results, "fql", [])
     methods = [method for method in COLUMNS if any(method == column for _, column in scores)]
     rows = []
@@ -67,9 +67,9 @@ def scores_table(results: Sequence[Result]) -> str:
 
 
 def order_table(results: Sequence[Result]) -> str:
-    """Return the methods by their mean over the mazes of a point; those of fewer tasks come last.
+    """Return the methods in the order of their mean over the point mazes; methods with fewer tasks come last.
 
-    Interquartile means are there only if all methods have the same tasks and numbers of seeds.
+    The table has interquartile means only if all methods have the same tasks and numbers of seeds.
     """
     scores = {key: own for key, own in scores_by_cell(results, "fql", []).items() if key[0].startswith(ORDERED)}
     shown = [each for each in COLUMNS if each != TUNED and any((task, each) in scores for task, _ in scores)]
@@ -99,7 +99,7 @@ def order_table(results: Sequence[Result]) -> str:
 
 
 def interval_over_seeds(tasks: Sequence[Sequence[float]]) -> str:
-    """Return the interval of an interquartile mean over seeds, where each task has enough of them."""
+    """Return the interval of an interquartile mean over seeds, or "-" if a task has too few seeds."""
     if not enough_seeds(*map(len, tasks)):
         return "-"
     low, high = bootstrap_interval(interquartile_mean, tasks)
@@ -107,7 +107,7 @@ def interval_over_seeds(tasks: Sequence[Sequence[float]]) -> str:
 
 
 def differences_table(results: Sequence[Result]) -> str:
-    """Return how far each method is from DROL(16) on the task with several seeds, with its interval and a verdict."""
+    """Return each method's difference from DROL(16) on the task with several seeds, with interval and verdict."""
     groups: dict[str, Group] = {}
     for method in COLUMNS:
         rows = [row for row in results if (row.task, row.method) == (SEEDED, method)]
@@ -128,7 +128,7 @@ def differences_table(results: Sequence[Result]) -> str:
 
 
 def finished_group(rows: Sequence[Result], at: str) -> Group | None:
-    """Return the seeds that were trained to their end, of the settings that most of them have."""
+    """Return the finished seeds with the most common settings."""
     main = next(iter(groups_by_settings(row for row in rows if row.evaluation == "training")), [])
     done = {seed for _, seed in finished_seeds(main)}
     return next(iter(make_groups([row for row in main if row.seed in done], at)), None)
@@ -142,7 +142,7 @@ def difference_cells(difference: Difference) -> tuple[str, str, str, str]:
 
 
 def default_table(results: Sequence[Result]) -> str:
-    """Return how far each K is from the default, by the last three evaluations and by the last one."""
+    """Return each K's difference from the default K, by the last three evaluations and by the last evaluation."""
     found: dict[tuple[str, int], list[tuple[Group, Group]]] = {}
     for task in sorted({row.task for row in results if row.method == "drol"}):
         own = rows_by_candidates(results, task)
@@ -163,7 +163,7 @@ def default_table(results: Sequence[Result]) -> str:
 
 
 def candidates_table(results: Sequence[Result]) -> str:
-    """Return scores and diagnostics against K: in one pass and as the best of several."""
+    """Return scores and diagnostics against K, in one pass and with best of N."""
     tasks = sorted({row.task for row in results if row.method == "drol"})
     found = {task: rows_by_candidates(results, task) for task in tasks}
     groups = [(task, count, rows) for task, own in found.items() if len(own) > 1 for count, rows in sorted(own.items())]
@@ -195,6 +195,6 @@ def mean_and_range(scores: Sequence[float]) -> str:
 
 
 def best_of_words(scores: Sequence[float], seeds: int) -> str:
-    """Return mean and range, and of how many seeds where not all have been played."""
+    """Return mean and range, with the number of evaluated seeds if some seeds are missing."""
     played = f", {len(scores)} seed{'s' * (len(scores) > 1)}" if 0 < len(scores) < seeds else ""
     return mean_and_range(scores) + played

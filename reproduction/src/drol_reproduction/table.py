@@ -1,4 +1,4 @@
-"""The paper's two tables from the existing runs, each cell beside the published one, with a verdict."""
+"""Make the paper's two tables from the existing runs, with the published number and a verdict for each cell."""
 
 import dataclasses
 from collections import defaultdict
@@ -52,7 +52,7 @@ CHOSEN_ON_ITSELF = (
     "DROL*: K was selected on the reported seeds, by the scores that the column shows, so it is a maximum over K and "
     "flatters itself; the paper does not say that its K* was chosen on other seeds"
 )
-LEAST_LADDER = ladder_of("small")  # values of K that must have been tried before one of them is called tuned
+LEAST_LADDER = ladder_of("small")  # values of K that must have been tried before the protocol chooses one of them
 
 Scores = Mapping[tuple[str, str], Mapping[int, float]]  # task and column -> seed -> reported score
 
@@ -62,8 +62,8 @@ class TableRow:
     """A family or a task: its cells by method."""
 
     name: str
-    tasks: int  # that the family has in this table
-    done: int  # of them that the methods which are compared were run on
+    tasks: int  # number of the family's tasks in this table
+    done: int  # number of these tasks in the comparison of methods
     cells: Mapping[str, Cell]
 
 
@@ -81,7 +81,7 @@ def make_table(results: Iterable[Result], which: str = "1", protocol: str = "fql
     """Make a table of the paper from results.
 
     Args:
-        results: What `drol.collect_results` returned.
+        results: The return value of `drol.collect_results`.
         which: "1" for the families, "full" for the tasks.
         protocol: "fql" (the mean of the last three evaluations on OGBench, the last on D4RL), "last" or "best".
 
@@ -114,7 +114,7 @@ def make_table(results: Iterable[Result], which: str = "1", protocol: str = "fql
 
 
 def verdict_words() -> str:
-    """Return how verdicts are made."""
+    """Return the footnote that explains the verdicts."""
     return (
         f"a verdict compares two means by Welch's test ({PUBLISHED_SEEDS} published seeds, half a point for rounding), "
         f"with Holm's correction for all cells of the table: above or below if the corrected p is below "
@@ -124,7 +124,7 @@ def verdict_words() -> str:
 
 
 def scores_by_cell(results: Iterable[Result], protocol: str, notes: list[str]) -> Scores:
-    """Return the reported score of each seed, by task and column, and add notes on what does not fit together."""
+    """Return the reported score of each seed, by task and column, and add notes on inconsistent results."""
     results = consistent(dataclasses.replace(row, task=with_number(row.task)) for row in results)
     found, counted = {}, []
     for task in dict.fromkeys(row.task for row in results):
@@ -163,7 +163,7 @@ def drol_columns(rows: Sequence[Result], results: Sequence[Result], task: str, n
 
 
 def lengths_of_training(rows: Iterable[Result]) -> list[str]:
-    """Return a note if ours were trained for other numbers of updates than the published ones."""
+    """Return a note if our runs have other numbers of updates than the published ones."""
     own = {row.steps for row in rows if row.task in TASKS and row.steps != published_updates(row.task)}
     if not own:
         return []
@@ -181,9 +181,9 @@ def task_row(task: str, scores: Scores) -> TableRow:
 
 
 def family_row(family: str, tasks: Sequence[str], scores: Scores) -> TableRow:
-    """Return the row of a family: a cell is the mean over its tasks that were run.
+    """Return the row of a family; a cell is the mean over the tasks that were run.
 
-    Beside a family that was run in part stands the mean of the published numbers of the same tasks.
+    If only some tasks were run, the published number is the mean over the same tasks.
     """
     cells = {}
     for method in COLUMNS:
@@ -199,7 +199,7 @@ def family_row(family: str, tasks: Sequence[str], scores: Scores) -> TableRow:
 
 
 def run_in_part(row: TableRow) -> list[str]:
-    """Return a note if methods of a family ran on different tasks than the compared ones."""
+    """Return a note if some methods of a family ran on other tasks than the compared tasks."""
     compared = compared_tasks(row.cells)
     others = [
         f"{TITLES[method]} ({len(cell.tasks)})"

@@ -1,11 +1,11 @@
 """One pull of a bandit whose best action is off-centre inside the data, and what BC, FQL and DROL make of it.
 
     data    a uniform in two discs, r = 1 - 1.5 |a - a*|^2 in the better one, 0.7 - |a - centre|^2 in the other, + noise
-    truth   the same inside the discs, 0 outside: an action that nobody took is worth nothing
+    truth   the same inside the discs, 0 outside: actions that are not in the data are worth nothing
     loss    weight |pull|^2 / d_a - Q / E|Q| for FQL (to its teacher's action) and DROL (data to nearest candidate)
 
-All methods see the same data and learn their own critic from it. The weights of FQL and DROL are swept over one grid;
-the best of each is drawn, and what cloning pulls where it is strongest. The command
+All methods see the same data and learn their own critic from it. The weights of FQL and DROL are swept over one grid.
+The figure shows the best weight of each, and the pulls of cloning at its largest weight. The command
 `python -m drol_reproduction.propositions.bandit --out docs/images/bandit.png` makes the figure and prints its numbers.
 """
 
@@ -66,9 +66,9 @@ def bandit_data(count: int = 2_000, noise: float = 0.1, seed: int = 0) -> Datase
 
 
 def train(algorithm: Algorithm, dataset: Dataset, seeds: tuple[int, ...], updates: int) -> Any:
-    """Return the states of all seeds after these updates, the last quarter of them at a tenth of the learning rate.
+    """Return the states of all seeds after `updates` updates, the last quarter with a tenth of the learning rate.
 
-    Without the slow end, Adam still jumps about the answer, which hides by how much a method misses it.
+    With the full learning rate to the end, Adam's noise around the solution would hide a method's bias.
     """
     keys = seed_keys(seeds)
     states = init_seeds(algorithm, keys, dataset.spec)
@@ -95,10 +95,10 @@ class Outcome:
     """The result of a method with one weight; the metrics are per seed."""
 
     method: str
-    weight: float | None  # of cloning against Q; BC has none
+    weight: float | None  # weight of cloning against Q; None for BC
     actions: np.ndarray  # [seed, draw, 2]
-    critic: np.ndarray | None  # of the first seed on `grid()`
-    pulls: np.ndarray | None  # of the first seed: actions that cloning pulls, and where to, [2, pull, 2]
+    critic: np.ndarray | None  # values of the first seed on `grid()`
+    pulls: np.ndarray | None  # of the first seed: the actions that cloning pulls, and their targets, [2, pull, 2]
 
     @property
     def reward(self) -> np.ndarray:
@@ -110,24 +110,24 @@ class Outcome:
 
     @property
     def distance(self) -> np.ndarray:
-        """Mean distance from the optimum of the actions in the better disc; NaN where there is none."""
+        """The mean distance from the optimum of the actions in the better disc; NaN if no action is there."""
         better = np.linalg.norm(self.actions - BETTER, axis=-1) <= RADIUS
         distance = np.where(better, np.linalg.norm(self.actions - OPTIMUM, axis=-1), 0.0).sum(-1)
         return np.where(better.any(-1), distance / np.maximum(better.sum(-1), 1), np.nan)
 
 
 def grid(count: int = 81) -> np.ndarray:
-    """Return actions [count, count, 2] all over the box."""
+    """Return a grid of actions [count, count, 2] over the action bounds."""
     axis = np.linspace(-1, 1, count)
     return np.stack(np.meshgrid(axis, axis), -1)
 
 
 @fast_jit()
 def cloning_pulls(algorithm: Algorithm, state: Any, dataset: Dataset) -> Array:
-    """Return what the cloning term of one update pulls, and where to, [2, batch, 2], by the algorithm's own draws.
+    """Return the actions that the cloning term of one update pulls, and their targets, [2, batch, 2].
 
-    FQL pulls every sample to the action that its teacher makes of the same latent. DROL pulls, of the K candidates
-    drawn for a data action, the nearest to that action.
+    The draws are the algorithm's own. FQL pulls every sample to its teacher's action for the same latent. For each data
+    action, DROL draws K candidates and pulls the nearest one to the data action.
     """
     batch_key, draw_key = jax.random.split(jax.random.key(0))
     batch = dataset.sample(batch_key, algorithm.batch_size)
@@ -171,13 +171,13 @@ def best(outcomes: list[Outcome]) -> Outcome:
 
 @styled
 def bandit_figure(outcomes: dict[str, list[Outcome]]) -> Figure:
-    """Draw actions over the true reward, reward and share inside the data for every weight, and what cloning pulls."""
+    """Draw actions over the true reward, the metrics of every weight, and the pulls of cloning."""
     figure = Figure(figsize=(13.0, 6.2), layout="constrained")
     axes = figure.subplots(2, 4)
     for panel, method in zip(axes[0, :3], outcomes, strict=True):
         draw_actions_panel(panel, best(outcomes[method]))
     for panel, method in zip(axes[1, :2], ("fql", "drol"), strict=True):
-        draw_pulls_panel(panel, outcomes[method][-1])  # where cloning is strongest
+        draw_pulls_panel(panel, outcomes[method][-1])  # the largest weight of cloning
     curves = (
         (axes[0, 3], "reward", "expected true reward"),
         (axes[1, 2], "distance", "distance from the optimum\n(actions in the better disc)"),
@@ -224,7 +224,7 @@ def draw_actions_panel(panel: Any, outcome: Outcome) -> None:
 
 
 def draw_pulls_panel(panel: Any, outcome: Outcome) -> None:
-    """Draw what the cloning term pulls of the first seed, and where to."""
+    """Draw the actions of the first seed that the cloning term pulls, and their targets."""
     assert outcome.pulls is not None
     draw_box(panel)
     colour, (pulled, towards) = COLOURS[outcome.method], outcome.pulls
@@ -242,7 +242,7 @@ def draw_pulls_panel(panel: Any, outcome: Outcome) -> None:
 
 
 def table(outcomes: dict[str, list[Outcome]]) -> str:
-    """Return the numbers of the figure: mean over seeds and, in brackets, the lowest and highest."""
+    """Return the numbers of the figure: the mean over seeds, with the lowest and the highest in brackets."""
 
     def show(values: np.ndarray) -> str:
         known = values[np.isfinite(values)]

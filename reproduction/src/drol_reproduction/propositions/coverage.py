@@ -1,7 +1,7 @@
 """Proposition 4 as numbers: `P(K draws reach all M neighbourhoods) >= 1 - sum (1 - p_m)^K >= 1 - M exp(-K p_min)`.
 
-`coverage` is for any finite case, `actor_coverage` for an actor of DROL: its `p_m` are measured, and its neighbourhoods
-are discs about data actions, which overlap.
+`coverage` computes it for any finite case. `actor_coverage` checks it for an actor of DROL, with measured `p_m`; its
+neighbourhoods are discs around data actions, which overlap.
 """
 
 import itertools
@@ -29,15 +29,16 @@ def coverage(
     trials: int = 20_000,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Return how probable it is that some draws reach all neighbourhoods: counted, exact, and both bounds.
+    """Return the probability that K draws reach all neighbourhoods: counted, exact, and both bounds.
 
     Args:
-        probabilities: Of each event that a draw may be; what they lack to 1 is a draw that is in no neighbourhood.
+        probabilities: The probability of each event of a draw; with the remaining probability up to 1, a draw is in no
+            neighbourhood.
         draws: K.
-        members: [neighbourhood, event], true where the event lies in the neighbourhood. Left out: each event is a
-            neighbourhood, so that they are disjoint.
-        trials: How often K draws are made.
-        seed: Of the draws.
+        members: [neighbourhood, event], true where the event lies in the neighbourhood; if None, each event is a
+            neighbourhood, so that the neighbourhoods are disjoint.
+        trials: The number of times that K draws are made.
+        seed: The seed of the draws.
     """
     events = np.asarray(probabilities)
     inside = np.eye(len(events), dtype=bool) if members is None else members
@@ -75,9 +76,9 @@ def trained_actor(bc_weight: float, q_weight: float, updates: int) -> tuple[Late
 def actor_coverage(
     actor: LatentActor, centres: np.ndarray, draws: Sequence[int], measured: int = 200_000, trials: int = 4_000
 ) -> dict[str, Any]:
-    """Check proposition 4 for an actor with one state and discs about data actions.
+    """Check proposition 4 for an actor with one state and discs around data actions.
 
-    The `p_m` come from some draws, the share of trials in which K draws reach every disc from others.
+    Separate draws give the `p_m` and the share of trials in which K draws reach every disc.
     """
 
     def inside(key: jax.Array, count: int) -> np.ndarray:

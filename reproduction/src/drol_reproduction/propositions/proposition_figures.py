@@ -1,4 +1,4 @@
-"""Figures of the propositions. Each function returns a matplotlib figure and draws what was computed, nothing else."""
+"""Draw the figures of the propositions from computed numbers. Each function returns a matplotlib figure."""
 
 import math
 from collections.abc import Callable
@@ -53,7 +53,7 @@ def neighbourhoods_figure() -> Figure:
 
 @styled
 def tether_figure() -> Figure:
-    """Draw free candidates on a disc of data, tethered and routed, and what each gives up as Q grows stronger."""
+    """Draw free candidates on a disc of data, tethered and routed, and the losses of both as Q grows stronger."""
     optimum, data, start = np.asarray([0.5, 0.35]), uniform_disc(600, 0), uniform_disc(16, 1)
     figure = Figure(figsize=(9.6, 3.3), layout="constrained")
     axes = figure.subplots(1, 3, width_ratios=[1, 1, 1.15])
@@ -98,7 +98,7 @@ def tether_figure() -> Figure:
 
 @styled
 def bias_figure() -> Figure:
-    """Draw how far from the optimum a tethered sample rests, against the bound."""
+    """Draw the distance of a tethered sample at rest from the optimum, against the bound."""
     figure = Figure(figsize=(5.4, 3.0), layout="constrained")
     axes = figure.subplots()
     alphas = np.geomspace(0.03, 100, 40)
@@ -146,7 +146,7 @@ def coverage_figure() -> Figure:
 
 @styled
 def ball_figure() -> Figure:
-    """Draw lengths of DROL's latents against their density, and the variance of a component against d / (d + 2)."""
+    """Draw the lengths of DROL's latents with their density, and the variance of a component with d / (d + 2)."""
     figure = Figure(figsize=(8.0, 2.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     dimensions = (2, 5, 8, 21)

@@ -1,4 +1,4 @@
-"""Every number that docs/propositions.md shows, as one tree that JSON can hold."""
+"""Compute every number in docs/propositions.md, as a tree of JSON values."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ INTERVAL = 0.1  # r of proposition 1
 ALPHAS, KINDS, DIMENSION = (0.1, 1.0, 10.0), ("isotropic", "anisotropic", "curved"), 4
 STRENGTHS = (0, 0.1, 0.2, 0.5, 1, 2, 5)  # alpha m
 OPTIMUM = np.asarray([0.5, 0.35])
-GAPS, FINER, STARTS = (0.23, 0.26), (0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5), 10  # of the comparison at one gap
+GAPS, FINER, STARTS = (0.23, 0.26), (0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5), 10  # comparison at equal gaps
 DISJOINT = {"2 of 0.5": [0.5] * 2, "0.1, 0.2, 0.3, 0.4": [0.1, 0.2, 0.3, 0.4], "8 of 0.05": [0.05] * 8}
 PAIRS_OF_FIFTHS = np.eye(4, 5, dtype=bool) | np.eye(4, 5, 1, dtype=bool)
 ACTORS = {  # weights of cloning and of Q, updates
@@ -43,7 +43,7 @@ def all_numbers() -> Numbers:
 
 
 def cheap_numbers() -> Numbers:
-    """Compute what takes seconds: everything but the actors that are trained."""
+    """Compute all numbers except those of trained actors; this takes seconds."""
     return {
         "neighbourhoods": neighbourhood_numbers(),
         "tether": {
@@ -64,7 +64,7 @@ def cheap_numbers() -> Numbers:
 
 
 def neighbourhood_numbers() -> Numbers:
-    """Return what the exact minimiser does with two to five intervals in three random layouts each."""
+    """Return the numbers of the exact minimiser for two to five intervals in three random layouts each."""
     rows = []
     for count in (2, 3, 4, 5):
         layouts = [separated_centres(count, INTERVAL, seed) for seed in range(3)]
@@ -93,15 +93,15 @@ def neighbourhood_numbers() -> Numbers:
 
 
 def strength_numbers(strength: float) -> Numbers:
-    """Return where tethered, frozen and routed points rest, without the points."""
+    """Return the numbers of tethered, frozen and routed points at rest, without the points."""
     found = follow_q(strength, OPTIMUM, uniform_disc(600, 0), uniform_disc(16, 1))
     return {"strength": strength} | {name: value for name, value in found.items() if isinstance(value, float)}
 
 
 def equal_gap_numbers() -> list[Numbers]:
-    """Return the distance to the optimum at one distance from the data, in the mean over several starts.
+    """Return the mean distance to the optimum over several starts, at equal gaps to the data.
 
-    A start whose points are never that near to the data does not count; how many do is returned, too.
+    A start counts only if its points come that near to the data; the number of counted starts is returned, too.
     """
     data, curves = uniform_disc(600, 0), []
     for seed in range(1, STARTS + 1):
@@ -130,7 +130,7 @@ def bias_numbers(alpha: float) -> Numbers:
 
 
 def bounded_numbers(alpha: float) -> Numbers:
-    """Return what 50 random boxes for each kind of Q that bends unequally come to."""
+    """Return the numbers of proposition 3 in 50 random boxes for each anisotropic or curved Q."""
     found = [bounded_tether_bias(alpha, DIMENSION, kind, seed) for kind in KINDS[1:] for seed in range(50)]
     on_the_edge = [one for one in found if one["slope_at_minimum"] > 1e-6]
     return {
@@ -143,15 +143,15 @@ def bounded_numbers(alpha: float) -> Numbers:
 
 
 def coverage_row(probabilities: list[float], draws: int, members: np.ndarray | None = None) -> Numbers:
-    """Return how probable it is that K draws reach all neighbourhoods, and K."""
+    """Return K and the probability that K draws reach all neighbourhoods."""
     return {"draws": draws} | coverage(probabilities, draws, members)
 
 
 def actor_numbers(bc_weight: float, q_weight: float, updates: int) -> Numbers:
-    """Return what K draws of a trained actor reach."""
+    """Return the coverage of K draws of a trained actor."""
     return actor_coverage(*trained_actor(bc_weight, q_weight, updates), (16, 64))
 
 
 def span(values: list[float]) -> list[float]:
-    """Return the least and the greatest."""
+    """Return the smallest and the largest value."""
     return [float(min(values)), float(max(values))]

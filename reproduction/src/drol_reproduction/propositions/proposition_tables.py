@@ -1,4 +1,4 @@
-"""The numbers of the propositions as the tables and sentences of docs/propositions.md."""
+"""Format the numbers of the propositions as the tables and sentences of docs/propositions.md."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -30,13 +30,13 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def between(values: Sequence[float], digits: int) -> str:
-    """Return a number, or from the least to the greatest where they differ in the digits shown."""
+    """Return "low to high", or one number if both are equal in the printed digits."""
     low, high = (f"{value:.{digits}f}" for value in values)
     return low if low == high else f"{low} to {high}"
 
 
 def small(value: float) -> str:
-    """Return a rounding error: its first digit and its power of ten."""
+    """Return a rounding error with one digit and its power of ten."""
     return f"{value:.0e}".replace("e-0", "e-") if value else "0"
 
 
@@ -139,7 +139,7 @@ def bounded_table(rows: list[Numbers]) -> str:
 def coverage_cells(row: Numbers) -> list[str]:
     """Return K, counted, exact and the two bounds of a row."""
     bounds = [f"{row[name]:.3f}" if row[name] >= 0 else "below 0" for name in ("union_bound", "exponential_bound")]
-    exact = f"{max(row['exact'], 0.0):.3f}"  # rounding may leave it just below 0
+    exact = f"{max(row['exact'], 0.0):.3f}"  # rounding errors may make it slightly negative
     error = f" ± {row['standard_error']:.3f}" if row["standard_error"] >= 0.0005 else ""
     return [str(row["draws"]), f"{row['counted']:.3f}{error}", exact, *bounds]
 

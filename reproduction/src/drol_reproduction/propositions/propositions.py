@@ -1,7 +1,7 @@
 """The propositions of the paper as numbers, a function for each; the fourth is in coverage.py.
 
     1  separated_neighbourhoods   the exact minimiser of the routed objective has one prototype for each interval
-    2  tether_and_route           gradients of the losses that train: a pull that stays, and one that changes hands
+    2  tether_and_route           gradients of the training losses: a pull that stays, and a pull that changes its owner
     3  tether_bias                |x_fix - x_Q| <= 2 / (2 + alpha m) |a - x_Q|, where every x is allowed
        bounded_tether_bias        the same where x must be in a box
     5  ball_scale                 E|z|^2 = d / (d + 2) R^2 for z uniform in the ball of radius R
@@ -35,7 +35,7 @@ def interval_points(centres: np.ndarray, radius: float, count: int) -> np.ndarra
 
 
 def separated_centres(count: int, radius: float, seed: int, least_gap: float = 4.0) -> np.ndarray:
-    """Return random centres more than `least_gap` radii apart, some of them only just."""
+    """Return random centres more than `least_gap` radii apart, some of them only slightly more."""
     extra = np.random.default_rng(seed).exponential(2, count) * (np.arange(count) % 2)
     return np.cumsum(radius * (least_gap + 0.01 + extra))
 
@@ -64,7 +64,7 @@ def exact_kmeans(points: np.ndarray, count: int) -> tuple[float, np.ndarray]:
 
 
 def lloyd(points: np.ndarray, prototypes: np.ndarray, steps: int = 200) -> tuple[float, np.ndarray]:
-    """Alternate between routing and averaging until it stops: at a local minimum of the same objective."""
+    """Alternate between routing and averaging until convergence at a local minimum of the same objective."""
     for _ in range(steps):
         winner = np.abs(points[:, None] - prototypes).argmin(1)
         prototypes = np.asarray(
@@ -76,8 +76,8 @@ def lloyd(points: np.ndarray, prototypes: np.ndarray, steps: int = 200) -> tuple
 def separated_neighbourhoods(centres: np.ndarray, radius: float, count: int = 60) -> dict[str, Any]:
     """Check proposition 1: `J(x) = E min_k (x_k - a)^2` for a uniform on intervals, at its exact minimum for K = M.
 
-    Beside it what the printed proof and ours lean on: the minimum with one prototype fewer, the local minimum that
-    Lloyd's iteration reaches from a collapsed start, and an interval served by two prototypes just outside its ends.
+    Also return the numbers behind the printed proof and our proof: the minimum with one prototype fewer, the local
+    minimum of Lloyd's iteration from a collapsed start, and an interval with two prototypes just outside its ends.
     """
     points = interval_points(centres, radius, count)
     cost, prototypes = exact_kmeans(points, len(centres))
@@ -132,14 +132,14 @@ def routed_gradient(algorithm: DROL | DROLEquation, points: Array | np.ndarray, 
 
 
 def tether_gradient(alpha: float, points: Array | np.ndarray, critic: Any, teachers: np.ndarray) -> Array:
-    """Return the gradient [sample, action] of FQL's own actor loss with respect to samples that have a teacher each."""
+    """Return the gradient [sample, action] of FQL's own actor loss with respect to samples, each with a teacher."""
     actor: Any = Table(jnp.asarray(points, jnp.float32))
     arguments = critic, batch_of(teachers), jnp.eye(len(points)), jnp.asarray(teachers, jnp.float32)
     return jax.grad(lambda actor: FQL(alpha=alpha).actor_loss(actor, *arguments)[0])(actor).points
 
 
 def tether_and_route(objective: str, dimension: int, weight: float = 0.7, seed: int = 0) -> dict[str, Any]:
-    """Check proposition 2 by automatic differentiation of the actor losses that train, for one target a.
+    """Check proposition 2 by automatic differentiation of the training actor losses, for one target a.
 
     Tether `alpha 2(x - a)/d_a - dQ(x)`; routed, for the winner alone, `2(x - a) - alpha dQ(x)` as printed (objective
     "equation", `DROLEquation`) and `bc_weight 2(x - a)/d_a - dQ(x)/|Q(x)|` as released.
@@ -191,7 +191,7 @@ def uniform_disc(count: int, seed: int) -> np.ndarray:
 def follow_q(
     strength: float, optimum: np.ndarray, data: np.ndarray, start: np.ndarray, centres: np.ndarray | None = None
 ) -> dict[str, Any]:
-    """Return where three losses come to rest for free points and `Q(x) = -m/2 |x - x_Q|^2`; strength is alpha m.
+    """Return the fixed points of three losses for free points and `Q(x) = -m/2 |x - x_Q|^2`; strength is alpha m.
 
     tethered: each point has its own start as teacher a_i, so `x_i = (2 a_i + alpha m x_Q) / (2 + alpha m)`.
     frozen:   the same with the centres of k-means as teachers: routing whose owners were fixed before Q acts. Without Q
@@ -215,25 +215,27 @@ def follow_q(
 
 
 def routed_rest(strength: float, optimum: np.ndarray, data: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Return where routed points come to rest; without Q these are centres of k-means."""
+    """Return the fixed points of the routed loss; without Q these are centres of k-means."""
     routed, numbers = start.copy(), np.arange(len(start))
     for _ in range(500):
         won = np.square(data[:, None] - routed).sum(-1).argmin(1)[:, None] == numbers  # [data, point]
         count = won.sum(0)[:, None]
         mean = won.T @ data / np.maximum(count, 1)
         rest = np.where(count > 0, (2 * mean + strength * optimum) / (2 + strength), routed)
-        before, routed = routed, 0.5 * routed + 0.5 * rest  # whole steps can alternate for ever
+        before, routed = routed, 0.5 * routed + 0.5 * rest  # full steps can alternate forever
         if np.abs(routed - before).max() < 1e-12:
             break
     return routed
 
 
 def distance_at_gap(gap: float, rows: Sequence[Mapping[str, Any]], name: str) -> float:
-    """Return how far from the optimum points are at the largest strength that leaves them this near to the data.
+    """Return the distance to the optimum at the largest strength that keeps the points this near to the data.
+
+    The value is interpolated between two strengths. It is NaN if the strengths do not bracket the gap.
 
     Args:
         gap: Mean distance from data to the nearest point.
-        rows: What `follow_q` returned for strengths in increasing order.
+        rows: The return values of `follow_q` for strengths in increasing order.
         name: "tethered", "frozen" or "routed".
     """
     gaps, distances = (np.asarray([row[f"{name}_{what}"] for row in rows]) for what in ("gap", "distance"))
@@ -266,12 +268,12 @@ class TetherProblem:
         return 2 * np.eye(len(x)) + self.alpha * (self.matrix + np.diag(self.bend / np.cosh(x) ** 2))
 
     def share(self, x: np.ndarray) -> float:
-        """Return how far x is from x_Q = 0, as a share of how far the target is."""
+        """Return the distance from x to x_Q = 0, divided by the distance from the target to x_Q."""
         return float(np.linalg.norm(x) / np.linalg.norm(self.target))
 
 
 def tether_bias(alpha: float, dimension: int, kind: str, seed: int = 0) -> dict[str, float]:
-    """Check proposition 3 where every x is allowed: the share of the way from x_Q to a that is left, and its bound."""
+    """Check proposition 3 where every x is allowed: the remaining share of the way from a to x_Q, and its bound."""
     problem = TetherProblem(alpha, dimension, kind, np.random.default_rng(seed))
     x = problem.target.copy()
     for _ in range(60):  # Newton's method, damped
@@ -286,7 +288,7 @@ def tether_bias(alpha: float, dimension: int, kind: str, seed: int = 0) -> dict[
 
 
 def projected_minimum(problem: TetherProblem, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Return where g is least in a box that holds 0, by projected gradient descent."""
+    """Return the minimiser of g in a box that contains 0, by projected gradient descent."""
     x, rate = np.zeros_like(lower), 1 / np.linalg.eigvalsh(problem.hessian(np.zeros(len(lower))))[-1]
     for _ in range(400):
         x = np.clip(x - rate * problem.gradient(x), lower, upper)
@@ -294,10 +296,10 @@ def projected_minimum(problem: TetherProblem, lower: np.ndarray, upper: np.ndarr
 
 
 def bounded_tether_bias(alpha: float, dimension: int, kind: str, seed: int = 0) -> dict[str, float]:
-    """Check proposition 3 in a random box that holds x_Q and a, thin in some directions.
+    """Check proposition 3 in a random box that contains x_Q and a, thin in some directions.
 
-    Where the minimiser is on the edge, the gradient is not 0 there; what the bound needs is that no step into the set
-    goes down, so that `rise_to_optimum`, the gradient times x_Q - x_fix, is not negative.
+    If the minimiser is on the edge, the gradient is not 0 there. The bound only needs that no step into the box
+    descends, so that `rise_to_optimum`, the gradient times x_Q - x_fix, is not negative.
     """
     generator = np.random.default_rng(seed)
     problem = TetherProblem(alpha, dimension, kind, generator)

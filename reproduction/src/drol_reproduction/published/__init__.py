@@ -2,9 +2,9 @@
 
 The tables are as printed. The paper's source has no figures: `sensitivity.csv` (figure 4) and `candidates.csv` (figure
 3) were digitised from the images of the authors' project page, https://muzhancun.github.io, such as
-`k_sweep_representative.png` (+-2%). The bands of figure 4, its only published spread over K, were not taken. Its panels
-for Adroit are titled `pen-expert-v1` and so on, but show the means of three datasets (see `GENERAL_REMARKS`); here they
-have the name of the hand's task.
+`k_sweep_representative.png` (+-2%). The bands of figure 4, the only published spread over K, were not digitised. The
+panels of figure 4 for Adroit have titles such as `pen-expert-v1`, but show the means of three datasets (see
+`GENERAL_REMARKS`); here they have the name of the hand's task.
 """
 
 import csv
@@ -12,12 +12,12 @@ import functools
 from importlib import resources
 from typing import NamedTuple
 
-PUBLISHED_SEEDS = 8  # of the FQL paper's protocol; the DROL paper does not say how many it ran
+PUBLISHED_SEEDS = 8  # seeds in the FQL paper's protocol; the DROL paper does not state its number
 READ_OFF = "read off the figure on the authors' page, +-2%"
 
 
 class Published(NamedTuple):
-    """A printed cell: mean and, where there is one, deviation over seeds."""
+    """A printed cell: the mean, and the standard deviation over seeds if it is printed."""
 
     mean: float
     deviation: float | None
@@ -47,7 +47,7 @@ def cell(row: dict[str, str]) -> Published:
 
 @functools.cache
 def sensitivity() -> dict[str, dict[int, float]]:
-    """Return the curves of figure 4, read off it: score by K, for each task (for Adroit, by the name of the hand's)."""
+    """Return the digitised curves of figure 4: task -> K -> score; for Adroit, the task is the hand's."""
     curves: dict[str, dict[int, float]] = {}
     for row in read_rows("sensitivity"):
         curves.setdefault(row["panel"], {})[int(row["candidates"])] = float(row["score"])
@@ -56,7 +56,7 @@ def sensitivity() -> dict[str, dict[int, float]]:
 
 @functools.cache
 def candidate_curves() -> dict[str, dict[str, dict[int, float]]]:
-    """Return the curves of figure 3, read off it: task -> name of the figure -> K -> value."""
+    """Return the digitised curves of figure 3: task -> name of the metric -> K -> value."""
     curves: dict[str, dict[str, dict[int, float]]] = {}
     for row in read_rows("candidates"):
         for name in ("candidate_distance", "routed_bc_loss"):
@@ -66,11 +66,11 @@ def candidate_curves() -> dict[str, dict[str, dict[int, float]]]:
 
 
 def published_updates(task: str) -> int:
-    """Return for how many updates the published scores of a task were trained."""
+    """Return the number of updates behind the published scores of a task."""
     return 500_000 if task.endswith(("-v1", "-v2")) else 1_000_000
 
 
-# What does not fit together in the printed numbers: (family, method) -> words. Shown as footnotes of the tables.
+# Contradictions between the printed numbers: (family, method) -> words. The tables show them as footnotes.
 REMARKS = {
     ("antsoccer-arena", "deflow"): "printed 67, but the mean of its printed tasks is 62.2; 62 would not be bold",
     ("cube-double", "sorl"): "printed 25; the mean of its printed tasks is 26.0, at the limit of rounding",

@@ -1,7 +1,7 @@
-"""Learning curves that others published: scores of FQL and its rivals over training, with source and protocol.
+"""Published learning curves: scores of FQL and its rivals during training, with source and protocol.
 
-`curves.csv` has the scores and `curve_sources.csv` says where each was published and how the runs were trained. Only
-numbers were taken; each source names the repository, the commit and the file. For DROL no such curve is public.
+`curves.csv` has the scores; `curve_sources.csv` has the source of each curve and its training protocol. Only numbers
+were copied; each source names the repository, the commit and the file. No learning curve of DROL is public.
 """
 
 import functools
@@ -16,19 +16,19 @@ from drol_reproduction.published import read_rows
 
 @dataclass(frozen=True)
 class Source:
-    """Where a curve was published, and how its runs were trained.
+    """The source of a published curve, and the training protocol of its runs.
 
     Attributes:
-        name: What `curves.csv` calls it.
+        name: Its name in `curves.csv`.
         label: Its name in a legend.
-        repository: On GitHub.
-        commit: The commit that was read.
-        file: The file there.
+        repository: The repository on GitHub.
+        commit: The commit from which the numbers were read.
+        file: The file in the repository.
         seeds: The number of runs that the curve summarises.
         identical: Whether the protocol is the paper's: networks 4x512, batch 256, rates 3e-4 and 0.005, two critics,
             the published data, the task's own reward, and the paper's setting for the task.
-        protocol: In words.
-        differs: In what it differs from the paper's; empty if it is identical.
+        protocol: The protocol in words.
+        differs: The differences from the paper's protocol; empty if it is identical.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Point(NamedTuple):
     """One published score."""
 
     task: str
-    method: str  # as its authors call it
+    method: str  # its authors' name
     setting: str
     updates: int
     seed: int | None  # None for a mean
@@ -81,7 +81,7 @@ def public_points() -> tuple[Point, ...]:
 
 
 def public_curves(task: str) -> dict[Source, list[Point]]:
-    """Return the public curves of a task by source, those of the paper's protocol first."""
+    """Return the public curves of a task by source, curves with the paper's protocol first."""
     found: dict[Source, list[Point]] = {}
     for point in public_points():
         if point.task == task:

@@ -1,6 +1,6 @@
-"""The run times that are printed on the bars of the paper's figure, in milliseconds; it does not say what hardware.
+"""The run times on the bars of the paper's figure, in milliseconds; the figure does not state the hardware.
 
-The figure is that of the authors' project page, https://muzhancun.github.io.
+The figure is on the authors' project page, https://muzhancun.github.io.
 """
 
 TRAINING_STEP = {
