@@ -1,4 +1,4 @@
-"""`--import cluster_toys` registers a tiny task that has only data, for runs in processes of their own."""
+"""`--import cluster_toys` registers a tiny task that has only data, for runs in separate processes."""
 
 from toys import tiny_task
 

@@ -23,8 +23,8 @@ from drol.runs.run import Run
 
 STORED = Path(__file__).parent / "stored"
 TASK = "files/toy"
-STEPS, MORE_STEPS = 2, 3  # of the training that is stored, and of the one that goes on
-RESUMED = ("drol",)  # going on is compiled, so it is tried with one; the checkpoints of all are read
+STEPS, MORE_STEPS = 2, 3  # of the stored training, and of the resumed training
+RESUMED = ("drol",)  # resuming compiles, so only one method resumes; the checkpoints of all are read
 OBSERVATIONS = np.asarray([[0.3, -1.0, 2.0], [0.0, 0.5, -0.5]])
 
 
@@ -82,7 +82,7 @@ def make(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    jax.config.update("jax_disable_most_optimizations", True)  # what is run once is compiled in less time
+    jax.config.update("jax_disable_most_optimizations", True)  # faster compilation, because each program runs once
     target = STORED / drol.__version__
     shutil.rmtree(target, ignore_errors=True)
     make(target)

@@ -60,7 +60,7 @@ def test_the_way_from_a_log_to_a_control_loop(tmp_path, monkeypatch, capsys):
     assert "actions: 1 number, scaled from -2 to 2" in shown
     assert "['cosine', 'sine', 'speed'] ['1', '1', 'rad/s']" in printed[4]
     returns = [int(word) for word in re.search(r"^returns (.*)$", printed[4], re.MULTILINE)[1].split()]
-    # The recorded episodes have a median of -122, a policy before training -1,374, and one that runs away -1,592.
+    # Median returns: recorded episodes -122, an untrained policy -1,374, a policy that runs away -1,592.
     assert len(returns) == 10
     assert statistics.median(returns) > -700, returns
     assert re.search(r"method drol-choice, networks 3x128, 5,000 updates \(about .* here\): chosen from 10,800", shown)

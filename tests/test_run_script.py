@@ -25,7 +25,7 @@ esac
 echo "python{version[0]}.{version[1]} $*" >>"{folder}/calls"
 echo "something that is not the answer of the command"
 """
-# Makes a virtual environment of the Python that is named by its path, or of its own.
+# Makes a virtual environment with the Python at a given path, or with uv's own Python.
 UV = """#!/bin/sh
 echo "uv $*" >>"{folder}/calls"
 if [ "$1" = venv ]; then

@@ -43,7 +43,7 @@ def convolutions(jaxpr, in_loop=False):
             yield equation.invars[0].aval.shape, in_loop
         inside = in_loop or equation.primitive.name in ("scan", "while")
         for value in jax.tree.leaves(list(equation.params.values())):
-            inner = getattr(value, "jaxpr", value)  # a program of its own, or its body alone
+            inner = getattr(value, "jaxpr", value)  # a closed jaxpr or an open one
             if hasattr(inner, "eqns"):
                 yield from convolutions(inner, inside)
 

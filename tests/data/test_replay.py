@@ -126,4 +126,4 @@ def test_images_are_kept_as_the_environment_gives_them_and_cropped_with_the_rest
     assert batch.observation.shape == (64, 8, 8, 6)
     new = np.asarray(batch.observation)[np.asarray(batch.reward) == 100]
     assert len(new) == 32
-    assert len({image.tobytes() for image in new}) > 5  # each has a shift of its own
+    assert len({image.tobytes() for image in new}) > 5  # each image has a different shift

@@ -118,7 +118,7 @@ def test_every_method_reaches_its_known_answer(name, dataset):
     if name == "bc":
         return
     critic = state.networks.network.critic if name in ("rebrac", "sorl") else state.critic.network
-    for conditions in [(1.0,), (8.0,)] if name == "sorl" else [()]:  # SORL's critic is told the number of steps
+    for conditions in [(1.0,), (8.0,)] if name == "sorl" else [()]:  # SORL's critic takes the number of steps
         modes = jnp.asarray(np.stack([BETTER, POORER]), jnp.float32)
         q = critic(jnp.tile(jnp.eye(6)[0], (2, 1)), modes, *conditions)
         np.testing.assert_allclose(q, [[1.0, 0.4]] * 2, atol=0.07)

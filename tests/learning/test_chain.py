@@ -67,7 +67,7 @@ def test_every_method_finds_the_actions_and_the_values_of_a_chain(name, dataset)
         return
     state = jax.tree.map(lambda array: array[0], states)
     critic = state.networks.network.critic if name in ("rebrac", "sorl") else state.critic.network
-    for conditions in [(1.0,), (8.0,)] if name == "sorl" else [()]:  # SORL's critic is told the number of steps
+    for conditions in [(1.0,), (8.0,)] if name == "sorl" else [()]:  # SORL's critic takes the number of steps
         q = critic(jnp.eye(6), jnp.asarray(ACTION, jnp.float32), *conditions)
         np.testing.assert_allclose(q, np.stack([Q, Q]), atol=0.06)
     if hasattr(state, "value"):

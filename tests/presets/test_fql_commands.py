@@ -8,7 +8,7 @@ from drol.presets.settings import GROUP_OF_TASK, PRESETS, TASKS, notes_on, setti
 
 # Environments and alphas of the commands with --frame_stack=3.
 VISUAL_ALPHAS = {"cube-single": 300, "cube-double": 100, "scene": 100, "puzzle-3x3": 300, "puzzle-4x4": 300}
-# Where alpha of the commands with --online_steps differs from that of the offline commands: offline, online.
+# Tasks whose alpha differs between the offline commands and the commands with --online_steps: offline, online.
 CHANGED = {
     "humanoidmaze-medium": (30, 100),
     "antsoccer-arena": (10, 30),

@@ -90,7 +90,7 @@ def baseline_rows():
 
 
 def test_baselines_agree_with_the_tables_row_by_row():
-    """Each stated value equals that of the algorithm; each of our tuned values is in the file."""
+    """Each stated value equals the algorithm's value; each of our tuned values is in the file."""
     stated = {}
     for row in baseline_rows():
         corl = row["source"].startswith("CORL")

@@ -1,7 +1,7 @@
 """Every method against numbers of its released implementation: losses, gradients and three successive updates.
 
-`fixtures/*.npz` are small files of ours with the released codes' numbers; where the files they were taken from lie
-beside the project, a test compares the two.
+`fixtures/*.npz` are our small copies of the released codes' numbers. If the original files lie beside the project, a
+test compares the copies with them.
 """
 
 from pathlib import Path

@@ -26,7 +26,7 @@ DIAGNOSTICS = ("routed_bc_loss", "candidate_distance", "candidate_divergence")
 
 
 def titles(page):
-    """Return the sections of a page, without those that every page has."""
+    """Return the titles of a page's sections, without the sections that every page has."""
     return [each for each in re.findall("<h2>(.*?)</h2>", page) if each not in ("Support", "Settings", "Commands")]
 
 

@@ -51,7 +51,7 @@ def test_a_report_loads_without_errors_network_or_scrolling_sideways(page, width
         assert [each for each in seen.requests if not each.startswith("data:")] == [page.as_uri()]
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert tab.title() != "taken"
-        assert tab.locator("main img").count() == 0  # what the names tried to be
+        assert tab.locator("main img").count() == 0  # which the names tried to add
         dark = tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(14, 18, 23)"
         assert dark == (scheme == "dark")
 

@@ -123,4 +123,4 @@ def test_figure_3_is_decided_when_all_values_of_k_are_there():
 def test_without_runs_all_is_open():
     tables = hypothesis_tables([])
     assert tables["hypotheses"].count("not finished") == 4
-    assert tables["runs"].count("| 0 of ") == len(planned_runs()) - 4  # figure 3 has a table of its own
+    assert tables["runs"].count("| 0 of ") == len(planned_runs()) - 4  # figure 3 has a separate table

@@ -11,7 +11,7 @@ def verdicts(rows):
 
 
 def changed(condition, **changes):
-    """Return the made rows; change those that satisfy a condition."""
+    """Return the made rows with changes to each row that satisfies a condition."""
     return [dataclasses.replace(row, **changes) if condition(row) else row for row in made_rows()]
 
 

@@ -103,7 +103,7 @@ def test_statuses(tmp_path):
     (directory.checkpoints / f"{40:09d}").mkdir(parents=True)
     directory.write_config({"run": runs[1].config.to_dict()})
     assert str(runs[1].status(tmp_path)) == "stopped at 40"
-    assert not (directory.path / ".lock").exists()  # to look changes nothing
+    assert not (directory.path / ".lock").exists()  # reading the status changes nothing
     with exclusive(directory.path / ".lock", "busy"):
         assert str(runs[1].status(tmp_path)) == "running, 40 of 60"
 

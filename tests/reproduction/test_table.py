@@ -85,7 +85,7 @@ def test_the_published_deviation_of_a_family_is_that_of_independent_tasks():
     ]
     cell = row_of(make_table(rows, "1"), "antmaze-giant").cells["drol*"]
     assert cell.published == (45, 24)  # as printed: the mean of the tasks' deviations
-    assert round(cell.interval[0]) == 4  # by 12.2, which is that of their mean
+    assert round(cell.interval[0]) == 4  # with 12.2, the deviation of their mean
 
 
 def test_the_deviation_of_a_family_is_over_seeds_of_its_mean():

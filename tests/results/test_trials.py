@@ -46,7 +46,7 @@ def test_rounds_keep_the_better_half_and_the_order_breaks_ties():
     first = [(name, Tally(int(name in "cfh"), 1)) for name in NAMES]
     state = plan_trials(NAMES, 24, first)
     assert (state.round, state.left, state.due) == (1, tuple("cfha"), dict.fromkeys("cfha", 2))
-    # A policy that was kept stays for its round, whatever its results are.
+    # A kept policy stays for its round, even with poor results.
     state = plan_trials(NAMES, 24, [*first, ("c", Tally(0, 2)), ("f", Tally(2, 2))])
     assert (state.round, set(state.left), state.due) == (1, set("cfha"), {"h": 2, "a": 2})
     state = plan_trials(NAMES, 24, [*first, *((name, Tally(int(name in "hf") * 2, 2)) for name in "cfha")])

@@ -14,9 +14,9 @@ from storm.run_state import last_step, saved_steps
 class Damage:
     """A damage of a folder."""
 
-    refused: bool = False  # whether the run may not go on
-    steps: list[int] = field(default_factory=list)  # of checkpoints that are no longer whole
-    foreign: list[Path] = field(default_factory=list)  # that were put there
+    refused: bool = False  # whether the run must not resume
+    steps: list[int] = field(default_factory=list)  # steps of checkpoints that are no longer complete
+    foreign: list[Path] = field(default_factory=list)  # files that the damage added
     lost_rows: list[tuple[str, int, int]] = field(default_factory=list)  # file, step and seed, if it is known
 
 
@@ -122,7 +122,7 @@ def is_possible(name: str, folder: Path, whole: list[int]) -> bool:
         return all(each.is_file() and each.read_bytes().count(b"\n") > 2 and is_clean(each) for each in files)
     newest = max(last_step(folder / "metrics.jsonl"), *saved_steps(folder / "policies"), 0)
     if name == "checkpoints removed" and newest == 0:
-        return False  # a restart would lose nothing, so there is no error
+        return False  # a restart would lose nothing, so it would not raise the expected error
     return bool(whole) and (folder / "config.json").is_file() and (folder / "policies").is_dir()
 
 

@@ -118,7 +118,7 @@ class QueueTrial:
             time.sleep(0.2)
 
     def compare(self) -> None:
-        """Compare every run with that of the undisturbed queue."""
+        """Compare every run with the same run of the undisturbed queue."""
         runs = sorted(path.parent.relative_to(self.expected) for path in self.expected.rglob("config.json"))
         for run in runs:
             problems = differences(self.folder / run, self.expected / run, 0, ())

@@ -59,7 +59,7 @@ def differences(
         if name == "evaluations.jsonl" or name in failed_files or ".partial" in name:
             continue
         if name.startswith("checkpoints/") and int(name.split("/")[1]) not in common:
-            continue  # a signal saves at a step of its own, and two checkpoints are kept
+            continue  # a signal saves at another step, and only two checkpoints are kept
         if name == "metrics.jsonl":
             wanted[name] = without_rows(wanted[name], {row[1:] for row in lost_rows if row[0] == name})
         if found.get(name) != wanted.get(name):

@@ -307,7 +307,7 @@ class Trial:
         for count in self.unsettled:
             count.survived += 1
         self.unsettled, self.reached, self.promise, self.loser = [], 0, 0, None
-        self.damaged.clear()  # what is newer than the checkpoint was forgotten
+        self.damaged.clear()  # the run discarded everything newer than the checkpoint
         self.lost_rows = [row for row in self.lost_rows if row[0] == "evaluations.jsonl" or row[1] <= step]
 
     def check_signal(self, fault: str, code: int, early: bool, log: Path) -> None:

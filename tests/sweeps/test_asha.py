@@ -37,7 +37,7 @@ def test_a_choice_goes_on_if_it_is_among_the_best_of_those_before_it(tmp_path):
     runs = run_sweep(sweep, writer)
     decided = [(each.label, each.steps, each.goes_on) for each in decisions_of(sweep)]
     assert decided == [
-        ("fql-alpha-3", 20, True),  # the first has nobody to be compared with
+        ("fql-alpha-3", 20, True),  # the first run has no run to compare with
         ("fql-alpha-1", 20, False),
         ("fql-alpha-4", 20, True),
         ("fql-alpha-2", 20, False),  # below the median of 3, 1 and 4

@@ -19,7 +19,7 @@ from drol.sweeps.status import best_table, kind_of, sweep_status
 from drol.sweeps.sweep import Budget, Parameter, Search
 from drol.sweeps.sweep_runs import planned_runs, swept_runs
 
-MADE = {"dataset_fingerprint": "ab", "circumstances": {}}  # what else a folder says of its run
+MADE = {"dataset_fingerprint": "ab", "circumstances": {}}  # further values that a run's folder records
 
 
 def test_a_sweep_is_run_once_and_added_values_run_what_is_new(tmp_path):

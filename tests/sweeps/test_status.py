@@ -22,7 +22,7 @@ from drol.tasks.base import Episode
 def test_a_status_says_what_is_done_runs_failed_and_is_best(tmp_path):
     sweep = made_sweep(tmp_path)
     assert text_status(sweep_status(sweep)) == "made: 0 of 8 runs done, 8 waiting, no process executes it"
-    assert list(tmp_path.iterdir()) == []  # to look changes nothing
+    assert list(tmp_path.iterdir()) == []  # reading the status changes nothing
     run_sweep(sweep, Writer(sweep, broken="alpha-2/seed-1", most=6))
     run = swept_runs(sweep)[-1].run
     write_run(run, tmp_path, 20)

@@ -97,7 +97,7 @@ def test_a_run_that_resumes_keeps_what_was_chosen_for_it(speed, tmp_path):
     assert f"as the run in {tmp_path / 'run'} began" in again.words
     longer = chosen(22_345, folder=tmp_path / "run", steps=30_000).config
     assert longer == dataclasses.replace(began, steps=30_000)
-    assert sizes_of(chosen(22_345, "iql", folder=tmp_path / "run"))[0] == (128,) * 3  # another method starts anew
+    assert sizes_of(chosen(22_345, "iql", folder=tmp_path / "run"))[0] == (128,) * 3  # another method: new settings
 
 
 @pytest.mark.usefixtures("speed")

@@ -110,7 +110,7 @@ def test_a_bad_line_of_the_metrics_is_set_aside_and_what_is_lost_is_said(copy, w
     assert lost == "metrics.jsonl has lost 1 row that going on does not make again; the first is of step 8, seed 0"
     assert (copy / "metrics.jsonl.bad").read_bytes() == text + b"\n"
     assert (copy / "metrics.jsonl").read_bytes().split(b"\n") == expected[:2] + expected[3:]
-    assert not run(copy, steps=15).damaged  # it goes on
+    assert not run(copy, steps=15).damaged  # the run resumes
 
 
 def test_a_bad_line_after_the_checkpoint_is_made_again(copy, whole, caplog):

@@ -62,7 +62,7 @@ def test_winners_losses_and_gradients_of_routing_are_those_of_drol(page, seed, o
     drawn = np.stack([generator.permutation(7)[:drawn_of_each] for _ in data])
     algorithm = DROL(bc_weight=0.7, q_weight=0.4)
     actor, batch = Table(jnp.asarray(points, jnp.float32)), batch_of(data)
-    winner = algorithm.route(actor, batch, jnp.eye(7)[drawn])  # one-hot latents: those that were drawn for each row
+    winner = algorithm.route(actor, batch, jnp.eye(7)[drawn])  # one-hot latents: the latents drawn for each row
     (loss, _), gradient = jax.value_and_grad(algorithm.actor_loss, has_aux=True)(actor, critic, batch, winner)
     ours = page.evaluate(
         """([points, data, drawn, hills]) => {

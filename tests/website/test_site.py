@@ -113,7 +113,7 @@ def test_pages_open_in_a_browser_without_errors_or_a_network(address, width, sch
         colours = seen.page.evaluate("getComputedStyle(document.querySelector('#lab')).getPropertyValue('--lab-paper')")
         assert colours.strip() == {"dark": "#171c26", "light": "#ffffff"}[scheme]
         if width == 1400:
-            seen.page.goto(f"{address}?q=handoff")  # what is in the box of the search
+            seen.page.goto(f"{address}?q=handoff")  # the text in the search field
             seen.page.wait_for_selector(".md-search-result__link", state="attached")
         assert not seen.errors
         assert all(each.startswith((address, "blob:", "data:")) for each in seen.requests), seen.requests

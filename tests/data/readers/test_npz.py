@@ -284,7 +284,7 @@ def test_a_file_is_checked_to_its_last_byte(path):
     path.write_bytes(WHOLE["compressed"])
     check_npz(path, NAMES)
     content = bytearray(WHOLE["stored"])
-    content[content.index(ARRAYS["extra"].tobytes())] ^= 1  # in an array that nobody asked for
+    content[content.index(ARRAYS["extra"].tobytes())] ^= 1  # in an array that was not requested
     path.write_bytes(content)
     assert read_npz(path, NAMES).keys() == set(NAMES)
     with pytest.raises(InputError, match="damaged"):

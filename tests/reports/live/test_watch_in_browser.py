@@ -73,7 +73,7 @@ def test_the_page_of_runs_grows_as_rows_arrive(tmp_path, serve, width, scheme):
         hidden = learning.locator("circle").count()
         write_rows(one, [400])
         write_rows(two, [400])
-        until(tab, lambda: learning.locator("circle").count() == hidden + 1)  # what is hidden stays hidden
+        until(tab, lambda: learning.locator("circle").count() == hidden + 1)  # hidden methods stay hidden
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
         shutil.rmtree(one.path)
         shutil.rmtree(two.path)
@@ -94,7 +94,7 @@ def test_the_report_of_a_run_is_on_its_page_and_follows_when_it_is_made_again(tm
         for words in ("first", "second"):
             run.report.write_text(f"<!doctype html><p>the {words}</p><script>document.title = origin</script>")
             tab.frame_locator("iframe").get_by_text(f"the {words}").wait_for()
-        assert tab.frames[-1].title() == "null"  # it is nobody's page: it reads nothing of this one
+        assert tab.frames[-1].title() == "null"  # an opaque origin: the frame cannot read this page
         assert seen.errors == []
 
 

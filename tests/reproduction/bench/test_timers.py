@@ -47,7 +47,7 @@ def test_a_call_is_timed_as_often_as_fits_into_the_time(monkeypatch):
 
     seconds = timers.call_timer(call)()
     assert 0.02 <= seconds < 0.2
-    assert 2 + 1 <= len(calls) <= 2 + 10  # one that compiles, one that is measured, and as many as fit
+    assert 2 + 1 <= len(calls) <= 2 + 10  # a call that compiles, a measured call, and as many calls as fit
 
 
 def test_the_latency_of_every_call_is_kept(monkeypatch):

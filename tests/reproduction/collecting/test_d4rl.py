@@ -53,7 +53,7 @@ def test_collected_files_are_read_by_their_task(tmp_path, pen):
     assert rows["terminals"].any()  # the pen was dropped
     assert np.abs(rows["actions"]).max() <= 1
     task = load_task("pen-expert-v1", path)
-    dropped = int(rows["timeouts"].sum()) + int(not rows["timeouts"][-1])  # rows that are no transition
+    dropped = int(rows["timeouts"].sum()) + int(not rows["timeouts"][-1])  # rows without a transition
     assert task.train.size == len(ends) - dropped
     assert written == {path: task.train.size}
     found = task.train.take(np.arange(task.train.size))
@@ -178,5 +178,5 @@ def test_an_experts_file_has_the_returns_of_an_expert(tmp_path):
         tmp_path / "door.hdf5": 2 * 199
     }
     task = load_task("door-expert-v1", tmp_path / "door.hdf5")
-    assert task.train.size == 2 * 199  # the row with the timeout is no transition
+    assert task.train.size == 2 * 199  # the row with the timeout is not a transition
     assert float(np.asarray(task.train.reward).sum()) / 2 > 2000

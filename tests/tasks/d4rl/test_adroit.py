@@ -199,4 +199,4 @@ def test_replayed_demonstrations_of_the_door_have_their_recorded_rewards(tmp_pat
     assert np.median(np.abs(replayed["observations"] - few["observations"])) < 0.01
     np.testing.assert_allclose(replayed["rewards"], few["rewards"], rtol=0, atol=0.02)
     reach = np.linalg.norm(few["observations"][:, 35:38], axis=-1)
-    assert 0.2 * np.median(reach) > 0.05  # what a reach term of the wrong sign would change
+    assert 0.2 * np.median(reach) > 0.05  # the effect of a wrong sign of the reach term

@@ -97,7 +97,7 @@ def test_an_episode_follows_from_its_seed(environment):
     np.testing.assert_array_equal(first[1], again[1])
     assert not np.array_equal(first[1], other[1])
     environment.reset()
-    assert not np.array_equal(environment.env.goal, other[1])  # drawn anew without a seed too
+    assert not np.array_equal(environment.env.goal, other[1])  # redrawn also without a seed
 
 
 @pytest.mark.parametrize(("offset", "reached"), [(0.0, True), (0.4, True), (0.6, False), (3.0, False)])

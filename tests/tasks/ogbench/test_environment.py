@@ -12,7 +12,7 @@ from drol.tasks.ogbench.names import find_name
 
 
 def test_the_environment_of_a_task_is_made_without_its_data(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))  # where there is no dataset
+    monkeypatch.setenv("HOME", str(tmp_path))  # an empty folder without datasets
     environment = SOURCE.make_environment("antmaze-large-navigate-singletask-task2-v0")()
     assert environment.reset(seed=0)[0].shape == (29,)
     environment.close()

@@ -165,7 +165,7 @@ def test_a_dataset_that_is_not_there_is_named_with_where_to_put_it(tmp_path, mon
     downloaded.write_bytes(b"")
     assert find_dataset(all_names()["antmaze-large-navigate-singletask-task4-v0"]) == downloaded
     with pytest.raises(InputError) as caught:
-        load_task("cube-octuple-play-singletask-v0")  # of which OGBench publishes no file
+        load_task("cube-octuple-play-singletask-v0")  # OGBench publishes no file of this dataset
     assert str(caught.value).endswith("cube-octuple-play-v0.npz is not there; name a file with --dataset")
 
 

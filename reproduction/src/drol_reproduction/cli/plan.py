@@ -42,7 +42,7 @@ def run(arguments: list[str]) -> int:
 
 
 def print_statuses(plan: Plan) -> None:
-    """Print a line for each task and method: its seeds and how far they are."""
+    """Print a line for each task and method: its seeds and their progress."""
     rows = [(each.task, each.label, each.seeds, status) for each, status in plan.statuses()]
     width = max(len(task) for task, *_ in rows)
     for (task, label), group in groupby(sorted(rows, key=lambda row: row[:2]), key=lambda row: row[:2]):

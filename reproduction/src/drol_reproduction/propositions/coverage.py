@@ -60,7 +60,7 @@ def coverage(
 
 
 def standard_error(share: float, trials: int) -> float:
-    """Return the standard error of a counted share, at least that of a single hit."""
+    """Return the standard error of a counted share, at least the standard error for a single hit."""
     return math.sqrt(max(share * (1 - share), 1 / trials) / trials)
 
 

@@ -95,7 +95,7 @@ def separated_neighbourhoods(centres: np.ndarray, radius: float, count: int = 60
 
 
 class Table(eqx.Module):
-    """An actor without a network: latent k in one-hot form is candidate k, so its gradient is that of a candidate."""
+    """An actor without a network: the one-hot latent k gives candidate k, so gradients are per candidate."""
 
     points: Array  # [K, action]
 

@@ -193,7 +193,7 @@ def test_an_environment_that_cannot_be_made_is_one_line(tmp_path):
 
 
 def test_ants_are_collected_with_an_expert_of_a_file(tmp_path):
-    save_expert(random_expert(), tmp_path / "walker")  # of which a process gets a copy
+    save_expert(random_expert(), tmp_path / "walker")  # each process gets a copy of the expert
     path = tmp_path / "ant.npz"
     collect("antmaze-medium-navigate-v0", path, episodes=1, rows=20, processes=1, experts=[tmp_path / "walker"])
     arrays = read(path)

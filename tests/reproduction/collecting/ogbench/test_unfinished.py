@@ -84,7 +84,7 @@ def test_no_cut_or_flipped_bit_is_taken_for_a_trajectory(tmp_path_factory, data)
         content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     parts.path(0).write_bytes(content)
     rows, gone = parts.finished(1)
-    if not gone:  # the bit was one that zip files do not use
+    if not gone:  # zip files do not use the flipped bit
         assert rows == {0: 5}
         with np.load(parts.path(0)) as file:
             for name, array in whole.items():
