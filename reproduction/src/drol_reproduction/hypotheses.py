@@ -127,7 +127,7 @@ def own_changes(run: PlannedRun) -> dict[str, Any]:
 
 
 def label_of(run: PlannedRun) -> str:
-    """Return the method as tables name it, with its changes: DROL(16), q_weight 0."""
+    """Return the name of the method in tables, with its changes, such as `DROL(16), q_weight 0`."""
     changes = own_changes(run)
     count = changes.pop(CANDIDATES, None)
     name = TITLES.get(run.method, run.method) if count is None else f"DROL({count})"

@@ -25,7 +25,7 @@ handed over a state that is not collapsed, and whose data action has another own
 stable      a state that is neither.
 
 Without Q, or with a tether, owners also change: Adam's noise exchanges near neighbours. So shares mean something only
-beside those of the controls (FQL, DROL without Q, `drol-control`).
+beside the controls' shares (FQL, DROL without Q, `drol-control`).
 """
 
 import csv

@@ -2,10 +2,10 @@
 
 M1: after 1,000 updates the owner has changed for at least 20 points more of the data actions with DROL(16) than with
     FQL and with DROL without Q. The lowest seed of DROL(16) is compared with the highest seed of each control.
-M2: after 100 updates, where the owner changed the old owner rose in Q more often than where it was kept, in every seed
-    of DROL(16). And the data is nearer to its nearest candidate than if old owners had kept their actions; this second
+M2: after 100 updates, in every seed of DROL(16), old owners rose in Q more often where the owner changed than where it
+    was kept. And the data is nearer to its nearest candidate than if old owners had kept their actions; this second
     half holds by definition wherever an owner changed, so the reason states its size.
-M3: the spread of no run of DROL with K of 4 or more is below 0.3 of the data's.
+M3: the spread of every run of DROL with K of 4 or more is at least 0.3 of the data's spread.
 
 Runs are compared within one task and one size of networks. Verdicts use DROL(16) and FQL with the paper's weight of
 cloning; the tables also show runs with other weights.

@@ -7,7 +7,7 @@
     L_alpha = alpha (-log pi(a~|s) - H),  H = entropy_share d_a
 
 m is the not-terminal mask. As in OGBench's code, one Adam covers actor, critics and log alpha, every loss sees the
-networks from before the update, and the target critics follow them. The defaults are those of OGBench's ant.
+networks from before the update, and the target critics follow them. The defaults are OGBench's settings for its ant.
 
 Reference: "Soft Actor-Critic Algorithms and Applications".
 """

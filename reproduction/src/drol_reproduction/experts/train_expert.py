@@ -76,7 +76,7 @@ def train_expert(
     """Train an expert and write its policy folder.
 
     Checkpoints are in `<folder>.training` until the expert is written. The same call after a signal or a kill resumes
-    there, and the weights are those of a training without the interruption.
+    there, and the weights equal the weights of an uninterrupted training.
 
     Args:
         folder: The policy folder to write.

@@ -25,7 +25,7 @@ class Sources:
     Attributes:
         results: The return value of `drol.collect_results`, for figures 3 and 4 and the learning curves.
         runs: Folders with runs, for figures 2 and 3; other paths are ignored.
-        run: A run of DROL, for figure 2; the first suitable one of those folders if None.
+        run: A run of DROL, for figure 2; if None, the first suitable run in `runs`.
         bench: The file of `drol bench --json`, for the run times of figure 3.
         mechanism: The file of `drol paper mechanism`, for the figure of ownership.
         other_protocols: Whether to draw public learning curves with another training protocol than our runs.

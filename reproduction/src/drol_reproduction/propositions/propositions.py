@@ -194,9 +194,9 @@ def follow_q(
     """Return the fixed points of three losses for free points and `Q(x) = -m/2 |x - x_Q|^2`; strength is alpha m.
 
     tethered: each point has its own start as teacher a_i, so `x_i = (2 a_i + alpha m x_Q) / (2 + alpha m)`.
-    frozen:   the same with the centres of k-means as teachers: routing whose owners were fixed before Q acts. Without Q
+    frozen:   the same with the centres of k-means as teachers: routing with owners fixed before Q acts. Without Q
               it is at the same places as routed.
-    routed:   the same condition with the mean of the data that a candidate wins as a_i, found by repeating routing and
+    routed:   the same equation, where a_i is the mean of the data that a candidate wins; found by repeated routing and
               solving.
 
     The centres are computed if they are not given.

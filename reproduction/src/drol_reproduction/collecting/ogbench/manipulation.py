@@ -21,7 +21,7 @@ STACKING = {  # the range from which each trajectory samples its probability to 
     "triple": (0.05, 0.35),
     "quadruple": (0.1, 0.5),
 }
-ATTEMPTS = 100  # to play a valid trajectory
+ATTEMPTS = 100  # maximum number of attempts to play a valid trajectory
 
 
 def make_table(recipe: Recipe) -> Any:

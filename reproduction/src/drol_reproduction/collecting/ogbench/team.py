@@ -14,7 +14,7 @@ from typing import Any
 from drol.errors import InputError
 from drol_reproduction.collecting.ogbench.collecting_process import Collected, Failed, serve
 
-ATTEMPTS = 3  # to collect a trajectory whose process dies
+ATTEMPTS = 3  # maximum number of attempts for a trajectory whose process dies
 # One thread for NumPy, since more threads would compete for the cores. OpenBLAS chooses its kernels by the processor,
 # and they round differently, so that the same seed would give other arrays on another machine.
 VARIABLES: dict[str, str] = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1") | (
