@@ -16,7 +16,7 @@ from drol.errors import InputError
         ({"bc_weight": -1.0}, "bc_weight is -1.0; it must be at least 0"),
         ({"bc_weight": "1"}, "bc_weight is '1'; it must be a number"),
         ({"bc_weight": float("inf")}, "bc_weight is inf; it must be at least 0"),
-        ({"learning_rate": float("nan")}, "learning_rate is nan; it must be from 0 to 1"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan; it must be from 1e-12 to 1"),
         ({"discount": 1.5}, "discount is 1.5; it must be from 0 to 1"),
         ({"q_aggregation": "max"}, "q_aggregation is 'max'; it must be one of mean, min"),
         ({"normalise_q": 1}, "normalise_q is 1; it must be true or false"),

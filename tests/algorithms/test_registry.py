@@ -72,7 +72,10 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_all(installed):
     installed()
     with pytest.raises(InputError) as caught:
         find_algorithm("drool")
-    assert str(caught.value) == f"unknown algorithm 'drool'; did you mean drol? Known: {', '.join(ALGORITHMS)}"
+    assert str(caught.value) == (
+        "unknown algorithm 'drool'; did you mean drol? If it is yours, add --import MODULE, or import its module in "
+        f"Python. Known: {', '.join(ALGORITHMS)}"
+    )
 
 
 def test_a_registered_algorithm_is_known_by_its_name(installed):

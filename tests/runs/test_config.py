@@ -63,7 +63,7 @@ def test_an_unregistered_algorithm_is_rebuilt_from_its_class():
     again = RunConfig.from_dict(config.to_dict(), Mine)
     assert type(again.algorithm) is Mine
     assert again.algorithm.bc_weight == 0.5
-    with pytest.raises(InputError, match=r"unknown algorithm 'Mine'\. Known: drol"):
+    with pytest.raises(InputError, match=r"unknown algorithm 'Mine'\. If it is yours, .*Known: drol"):
         RunConfig.from_dict(config.to_dict())
 
 

@@ -50,7 +50,7 @@ def test_data_that_is_not_found_again_is_named_with_the_run(tmp_path, name, reme
 def test_an_algorithm_that_is_not_registered_is_given_as_a_class(tmp_path):
     config = tiny_config(algorithm=Mine(**TINY.to_dict()), steps=2)
     train(config, tmp_path / "run", tiny_task(None), quiet=True)
-    with pytest.raises(InputError, match=r"unknown algorithm 'Mine'\. Known: drol"):
+    with pytest.raises(InputError, match=r"unknown algorithm 'Mine'\. If it is yours, .*Known: drol"):
         open_run(tmp_path / "run")
     run = open_run(tmp_path / "run", algorithm=Mine)
     assert type(run.config.algorithm) is Mine
