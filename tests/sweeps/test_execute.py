@@ -232,7 +232,7 @@ def test_a_run_that_went_on_past_its_evaluation_is_refused(tmp_path):
     directory = RunDirectory(tmp_path / run.name)
     (directory.checkpoints / f"{100:09d}").mkdir(parents=True)
     directory.write_config({"run": run.config.to_dict() | {"steps": 100}, **MADE})
-    with pytest.raises(InputError, match="was trained to step 100 and has no evaluation after 60; give steps = 100"):
+    with pytest.raises(InputError, match="is at step 100 and has no evaluation at step 60; give steps = 100"):
         run_sweep(sweep, Writer(sweep))
 
 

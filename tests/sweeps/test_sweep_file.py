@@ -103,7 +103,7 @@ def test_parameters_are_lists_ranges_and_distributions_with_conditions(tmp_path)
         ("[budget]\nhours = 1", "budget.hours: unknown key; did you mean core_hours"),
         (
             "[parameters]\nalpha = [1]",
-            "parameters.alpha: drol has no such hyperparameter; give it methods = \\['fql'\\]",
+            "parameters.alpha: drol has no such hyperparameter; add methods = \\['fql'\\] to this parameter",
         ),
         ("[parameters]\nalfa = [1]", "unknown hyperparameter of drol 'alfa'"),
         ("[parameters]\ndiscount = []", "parameters.discount has no values"),

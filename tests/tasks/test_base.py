@@ -96,7 +96,7 @@ def test_held_out_data_of_another_size_are_refused(dataset):
 def test_the_timing_of_success_is_chosen_where_there_is_a_choice(dataset):
     task = task_from(dataset, "mine", Walk)
     assert task.judged("environment") is task
-    with pytest.raises(InputError, match="success_timing is 'after'; mine leaves no choice, so leave it out"):
+    with pytest.raises(InputError, match="success_timing is 'after', but mine has a fixed one; remove this setting"):
         task.judged("after")
     other = functools.partial(Walk, "slow")
     timed = dataclasses.replace(task, success_timing="before", timed_environments={"after": other})

@@ -71,5 +71,5 @@ def test_unknown_names_and_another_dataset_are_refused(stored, tmp_path):
         load_task("files/../mine")
     with pytest.raises(InputError, match=r"make it with: drol data import FILE\.\.\. --out yours"):
         load_task("files/yours")
-    with pytest.raises(InputError, match="names its data itself; leave --dataset"):
+    with pytest.raises(InputError, match="already uses an imported dataset; remove --dataset"):
         load_task("files/mine", tmp_path / "steps.npz")

@@ -181,7 +181,7 @@ def test_a_tracker_that_breaks_or_hangs_is_one_warning(directory, monkeypatch, c
     (directory.tracking / "file").write_text("")
     with mirrored(directory, "file", lambda: True):
         pass
-    assert "file does not follow this run" in caplog.messages[2]
+    assert "this run is not sent to file" in caplog.messages[2]
 
 
 def test_the_file_of_a_run_of_a_sweep_names_the_tracker(tmp_path):

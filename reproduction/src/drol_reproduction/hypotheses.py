@@ -180,7 +180,7 @@ def verdict_of(name: str, first: Sequence[float], second: Sequence[float], p: fl
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the one-sided p value of Welch's t test; of a permutation test if no seed differs from its group."""
+    """Return the one-sided p value of Welch's t test, or of a permutation test if both groups have no variance."""
     if np.ptp(first) == np.ptp(second) == 0:
         return permutation(first, second)
     found: Any = stats.ttest_ind(first, second, equal_var=False, alternative="greater")
@@ -223,7 +223,7 @@ def deviation(scores: Sequence[float]) -> float | None:
 
 
 def published_score(run: PlannedRun) -> Published | None:
-    """Return the printed cell of a method with its own settings; DROL with another K than 16 has none."""
+    """Return the score in the paper's table if the run has the method's own settings (K = 16 for DROL), else None."""
     usual = own_changes(run) in ({}, {CANDIDATES: DEFAULT_K})
     return task_cells().get((run.task, run.method)) if usual else None
 

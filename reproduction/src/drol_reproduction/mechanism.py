@@ -135,7 +135,7 @@ class MechanismRow:
 
 
 class Followed(NamedTuple):
-    """States, data actions and latents that stay the same over all lags of a run."""
+    """The fixed states, data actions and latents at which a run is measured after every lag (number of updates)."""
 
     observation: Array  # [state, *observation], as the networks see it
     action: Array  # [state, action]

@@ -53,7 +53,10 @@ def finished_seeds(rows: Iterable[Result]) -> set[tuple[str, int]]:
 
 
 def rows_by_candidates(results: Iterable[Result], task: str) -> dict[int, list[Result]]:
-    """Return DROL's results on a task by K, for the settings (without K) and updates with the most finished seeds."""
+    """Return DROL's results on a task by K.
+
+    Only one combination of other settings and number of updates counts: the one with the most finished seeds.
+    """
     groups = groups_by_settings(row for row in results if row.method == "drol" and row.task == task)
     found: dict[int, list[Result]] = {}
     for row in groups[0] if groups else ():

@@ -163,7 +163,7 @@ def default_table(results: Sequence[Result]) -> str:
 
 
 def candidates_table(results: Sequence[Result]) -> str:
-    """Return scores and diagnostics against K, in one pass and with best of N."""
+    """Return a table with a row for each K: scores of one-pass and of best-of-N acting, and diagnostics."""
     tasks = sorted({row.task for row in results if row.method == "drol"})
     found = {task: rows_by_candidates(results, task) for task in tasks}
     groups = [(task, count, rows) for task, own in found.items() if len(own) > 1 for count, rows in sorted(own.items())]

@@ -154,7 +154,10 @@ def check_weights(path: Path, description: dict[str, Any], weights: dict[str, np
         if isinstance(step, dict):
             width = observation + step["sees_action"] * action + len(step["conditions"])
             if widths.setdefault(step["network"], width) != width:
-                raise InputError(f"{path}: two steps give the network {step['network']} different inputs")
+                raise InputError(
+                    f"{path}: two sampler steps give network {step['network']} inputs of different sizes; "
+                    "export the policy again"
+                )
     for name, shape in sampler["networks"].items():
         expected.update(expected_arrays(path, weights, name, shape, widths.get(name, -1), action))
     if sampler["critics"]:

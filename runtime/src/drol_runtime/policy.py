@@ -242,7 +242,7 @@ def as_array(values: Any) -> Array:
     try:
         return np.asarray(values)
     except ValueError as error:
-        raise InputError("the numbers are in lists of different lengths; every row must have as many") from error
+        raise InputError("the lists of numbers have different lengths; all rows must have the same length") from error
 
 
 def check_finite(values: Array, what: str) -> None:

@@ -17,7 +17,12 @@ only --import does."""
 
 def run(arguments: list[str]) -> int:
     parser = Parser("execute", "Execute a run from the file that a sweep or `drol paper run` wrote.", EPILOG)
-    parser.add_argument("file", type=Path, metavar="FILE", help="a file of the folder `jobs` beside the runs")
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="the job file of a run: a JSON file in the folder `jobs` beside the runs",
+    )
     planned = RunFile.read(parser.parse(arguments).file)
     keep_compiled_programs()
     return finish(planned.config, planned.folder, planned.execute)

@@ -131,7 +131,7 @@ def add_executor_flags(parser: Parser) -> None:
     parser.add_argument("--gpus", type=number, metavar="X", help="ray: GPUs per run, such as 0.25 (default: none)")
     parser.add_argument(
         "--address",
-        help="ray: the cluster; auto: the running one on this machine (default: RAY_ADDRESS, or a new local cluster)",
+        help="with ray: address of the cluster; auto: the one on this machine (default: RAY_ADDRESS, or a new one)",
     )
     parser.add_argument(
         "--sbatch", metavar="FLAGS", help="slurm: flags for sbatch as one argument: --sbatch='--account=lab'"

@@ -109,7 +109,10 @@ def named_or_numbered(dimensions: Dimensions | None, what: str, size: int) -> li
 
 @dataclass(frozen=True)
 class Naming:
-    """Names, units and frames from the user, which override the files; one unit or frame applies to all numbers."""
+    """Names, units and coordinate frames that the user gives; they replace those of the files.
+
+    A single unit or frame applies to every number.
+    """
 
     names: tuple[str, ...] = ()
     units: tuple[str, ...] = ()

@@ -218,7 +218,7 @@ class Pages:
             weakref.finalize(self, os.close, self.file)
 
     def prefetch(self, row: np.ndarray, count: int) -> None:
-        """Ask the system to read `count` rows from each index in `row` on.
+        """Ask the system to read `count` rows, starting at each index in `row`.
 
         A disk is fastest if all requests come at once. `row` must be in ascending order.
         """

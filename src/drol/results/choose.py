@@ -314,7 +314,11 @@ def tied_with_best(ranked: list[Candidate]) -> tuple[Candidate, ...]:
 
 
 def are_apart(first: Candidate, other: Candidate) -> bool:
-    """Return whether the first policy is better: the intervals are separate, or that of the difference is positive."""
+    """Return whether the first policy is clearly better.
+
+    It is if only the other one leaves the support, or if the interval of their difference is above 0 (both were
+    played), or if their intervals are separate.
+    """
     if first.interval is None or other.interval is None:
         return False
     if not first.episodes and leaves_support(other.outside_support) and not leaves_support(first.outside_support):

@@ -20,7 +20,7 @@ Choice = tuple[str, str, str]  # task, method and label; the same for all seeds
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a choice continued after `steps` steps."""
+    """Whether a setting of the hyperparameters (a choice) continues after `steps` steps."""
 
     task: str
     method: str

@@ -88,7 +88,7 @@ def check_folder(each: SweptRun, root: Path) -> None:
     directory = RunDirectory(root / each.run.name)
     if each.status.step > each.run.steps:
         raise InputError(
-            f"the run in {directory.path} was trained to step {each.status.step:,} and has no evaluation after "
+            f"the run in {directory.path} is at step {each.status.step:,} and has no evaluation at step "
             f"{each.run.steps:,}; give steps = {each.status.step}, or another root"
         )
     check_same_run(directory, each.run.config)

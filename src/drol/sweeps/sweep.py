@@ -207,7 +207,9 @@ class Sweep:
             if parameter.name not in (*own, *run_names):
                 others = [each for each in self.methods if hasattr(find_algorithm(each), parameter.name)]
                 if others:
-                    raise InputError(f"{what}: {method} has no such hyperparameter; give it methods = {others}")
+                    raise InputError(
+                        f"{what}: {method} has no such hyperparameter; add methods = {others} to this parameter"
+                    )
                 advice = f"`drol algorithms show {method}` lists them"
                 raise unknown_name(f"hyperparameter of {method}", parameter.name, (*own, *run_names), advice)
 

@@ -128,7 +128,7 @@ class Task:
         if timing in ("environment", self.success_timing):
             return self
         if timing not in self.timed_environments:
-            raise InputError(f"success_timing is {timing!r}; {self.name} leaves no choice, so leave it out")
+            raise InputError(f"success_timing is {timing!r}, but {self.name} has a fixed one; remove this setting")
         return replace(self, make_environment=self.timed_environments[timing], success_timing=timing)
 
     def with_images(self, frame_stack: int, crop_probability: float) -> "Task":

@@ -31,7 +31,10 @@ class Files(TaskSource):
         from drol.tasks.base import Task, mean_return
 
         if dataset_path is not None:
-            raise InputError(f"{name} names its data itself; leave --dataset {dataset_path} out or import that file")
+            raise InputError(
+                f"{name} already uses an imported dataset; remove --dataset {dataset_path}, or import that file as a "
+                "new dataset"
+            )
         stored = StoredDataset.open(name.removeprefix(PREFIX))
         return Task(
             name=name,

@@ -51,7 +51,7 @@ def mirrored(directory: RunDirectory, tracker: str | None, hurried: Callable[[],
             streams = {"stdin": subprocess.PIPE, "stdout": output, "stderr": output}
             process = subprocess.Popen(command, start_new_session=True, **streams)
     except OSError as error:
-        logger.warning(f"{tracker} does not follow this run ({error}); its own files are complete")
+        logger.warning(f"this run is not sent to {tracker} ({error}); the files of the run are complete")
         yield
         return
     try:

@@ -23,7 +23,7 @@ def refuse_without_checkpoint(directory: RunDirectory) -> None:
 
 
 def lost_rows(config: RunConfig, directory: RunDirectory, step: int) -> list[str]:
-    """Return a warning for each file that lacks rows up to a step, if a resumed run does not write them again.
+    """Return a warning for each file with missing rows up to `step` that a resumed run will not write again.
 
     An evaluation is repeated if its policy still exists.
     """

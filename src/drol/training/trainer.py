@@ -191,7 +191,7 @@ class Trainer:
         return min(end, *((self.step // interval + 1) * interval for interval in intervals))
 
     def advance(self, boundary: int) -> None:
-        """Run one chunk of about a second, not past the boundary."""
+        """Run about one second of updates, and stop at step `boundary` at the latest."""
         last_step = min(boundary, self.step + max(1, round(self.progress.rate * CHUNK_SECONDS)))
         start = time.monotonic()
         self.states, self.totals = self.updates.run(self.states, self.totals, self.step + 1, last_step)

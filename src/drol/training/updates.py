@@ -89,7 +89,7 @@ class Updates:
         return [state for state, _ in trained], [total for _, total in trained]
 
     def batches_of(self, step: int) -> Read:
-        """Return the read batches that contain the batch of a step; read more if needed. Steps must be in order."""
+        """Return the loaded block with the batch of a step; load the next block if needed. Steps must be in order."""
         if self.stream is None:
             dataset = cast(OnDiskDataset, self.dataset)
             batch_size = self.algorithm.batch_size

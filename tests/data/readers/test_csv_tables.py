@@ -63,7 +63,7 @@ def test_spreadsheets_write_odd_things(path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "which is the observation? It has nothing"),
+        ("", "cannot tell which column is the observation; it has nothing"),
         ("a,a\n", "two columns have the same name"),
         (HEADER + "1,0,0,0,0\nx,0,0,0,0\n", "line 3: column 'observation_0' has 'x'; write a number"),
         (HEADER + "1,0,0,0,0\n1,0\n", "line 3: 2 columns; the first line names 5"),

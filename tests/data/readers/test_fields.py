@@ -79,8 +79,12 @@ def test_names_that_are_given_come_first():
             {},
             "data.file: both 'obs' and 'state' may be the observation; say which with --obs",
         ),
-        (["a", "action"], {}, "data.file: which is the observation? It has 'a', 'action'; say it with --observation"),
-        ([], {}, "which is the observation? It has nothing"),
+        (
+            ["a", "action"],
+            {},
+            "data.file: cannot tell which column is the observation; it has 'a', 'action'; name it with --observation",
+        ),
+        ([], {}, "cannot tell which column is the observation; it has nothing"),
         (["a", "action"], {"observation": ["b"]}, "data.file has no 'b'; it has 'a', 'action'"),
         ([str(number) for number in range(20)], {}, "'11' and 8 more"),
     ],
@@ -95,7 +99,9 @@ def test_arrays_are_joined_along_their_last_axis():
     images = np.zeros((3, 8, 8, 1))
     assert join_arrays([images], ["image"]) is images
     message = refusal(join_arrays, [np.arange(3), images], ["a", "image"])
-    assert message.startswith("'image' has steps of shape [8, 8, 1], which cannot be joined with 'a'; name it alone")
+    assert message.startswith(
+        "'image' has steps of shape [8, 8, 1], which cannot be joined with 'a'; give only this column"
+    )
 
 
 def test_lengths_must_be_equal():

@@ -190,7 +190,7 @@ def test_a_lie_about_the_unpacked_size_is_refused(path):
 
 def test_many_members_are_refused(path):
     write_zip(path, {"observations.npy": ACTIONS, "actions.npy": ACTIONS, **{f"{n}.npy": b"" for n in range(1000)}})
-    assert "1002 members; at most 1000" in refusal(path)
+    assert "1002 arrays; the limit is 1000" in refusal(path)
 
 
 def test_a_list_of_members_that_is_too_long_is_not_read(path, monkeypatch):

@@ -134,7 +134,12 @@ def test_the_way_through_the_u_maze_is_six_cells_long():
 @pytest.mark.parametrize(
     ("name", "file", "episodes", "message"),
     [
-        ("pen-human-v1", "data.hdf5", 1, "cannot collect 'pen-human-v1'; of D4RL's datasets these can be: antmaze-"),
+        (
+            "pen-human-v1",
+            "data.hdf5",
+            1,
+            "cannot collect 'pen-human-v1'; the D4RL datasets that can be collected are: antmaze-",
+        ),
         ("walker2d-expert-v2", "data.hdf5", 1, "cannot collect 'walker2d-expert-v2'"),
         ("pen-expert-v1", "data.hdf5", 0, "episodes is 0; it must be at least 1"),
         ("pen-expert-v1", "data.npz", 1, "the file to write is "),

@@ -65,7 +65,7 @@ def read_arguments(arguments: list[str]) -> tuple[dict[str, Any], Namespace]:
     parser.add_argument(
         "--preset", choices=("paper", "laptop"), default="paper", help="size of the networks (default: paper)"
     )
-    parser.add_argument("--quick", action="store_true", help="a minute: the speed of two methods")
+    parser.add_argument("--quick", action="store_true", help="measure only the speed of two methods (about a minute)")
     parser.add_argument(
         "--task",
         metavar="NAME",

@@ -39,7 +39,7 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("--bench", type=Path, metavar="FILE", help="what `drol bench --json` wrote, for figure 3")
     parser.add_argument("--mechanism", type=Path, metavar="FILE", help="what `drol paper mechanism` wrote")
     parser.add_argument(
-        "--other-protocols", action="store_true", help="curves: draw public ones that were trained otherwise, too"
+        "--other-protocols", action="store_true", help="figure curves: also draw public curves with other settings"
     )
     parsed = parser.parse(arguments)
     if parsed.out.exists() and not parsed.out.is_dir():

@@ -151,7 +151,9 @@ def collect(
 ) -> dict[Path, int]:
     """Collect a file for a task with the given expert; `TaskSource.collect` explains the arguments."""
     if name not in COLLECTABLE:
-        raise InputError(f"cannot collect {name!r}; of D4RL's datasets these can be: {', '.join(COLLECTABLE)}")
+        raise InputError(
+            f"cannot collect {name!r}; the D4RL datasets that can be collected are: {', '.join(COLLECTABLE)}"
+        )
     if processes not in (None, 1):
         raise InputError(f"processes is {processes}; {name} is collected in one, leave it out")
     kind = name.split("-")[0]

@@ -22,7 +22,9 @@ Curves = dict[str, dict[int, dict[int, list[float]]]]  # task -> best of N -> K 
 
 
 def sensitivity_curves(results: Iterable[Result], protocol: str = "fql") -> Curves:
-    """Return the scores of DROL by panel, N (best of N actions at test time) and K; the protocol applies to N = 1.
+    """Return the scores of DROL by panel, N (best of N actions at test time) and K.
+
+    The protocol chooses the score for N = 1; for other N the score is that of the last policy.
 
     A panel is a task or, for Adroit, the mean of a hand task's three datasets, as in the paper.
     """

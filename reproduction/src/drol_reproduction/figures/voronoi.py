@@ -108,7 +108,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Search:
-    """The scenes of the figure, and the frequency of each regime at each checkpoint."""
+    """The outcome of the search: the scenes of the figure, and the share of handoffs at each checkpoint."""
 
     scenes: tuple[Scene, ...]
     handoff_share: dict[int, float]  # share of handoffs, by step

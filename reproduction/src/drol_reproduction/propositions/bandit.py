@@ -224,7 +224,7 @@ def draw_actions_panel(panel: Any, outcome: Outcome) -> None:
 
 
 def draw_pulls_panel(panel: Any, outcome: Outcome) -> None:
-    """Draw the actions of the first seed that the cloning term pulls, and their targets."""
+    """Draw, for the first seed, the actions that the cloning term pulls and the targets that they are pulled to."""
     assert outcome.pulls is not None
     draw_box(panel)
     colour, (pulled, towards) = COLOURS[outcome.method], outcome.pulls

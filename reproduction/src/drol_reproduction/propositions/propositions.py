@@ -229,7 +229,7 @@ def routed_rest(strength: float, optimum: np.ndarray, data: np.ndarray, start: n
 
 
 def distance_at_gap(gap: float, rows: Sequence[Mapping[str, Any]], name: str) -> float:
-    """Return the distance to the optimum at the largest strength that keeps the points this near to the data.
+    """Return the distance to the optimum at the largest strength of Q at which the mean gap to the data is `gap`.
 
     The value is interpolated between two strengths. It is NaN if the strengths do not bracket the gap.
 

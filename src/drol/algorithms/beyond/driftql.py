@@ -1,4 +1,4 @@
-"""DriftQL: a one-step actor whose candidates are all drawn to the data action and pushed apart from each other.
+"""DriftQL: a one-step actor whose loss pulls every candidate to the data action and pushes candidates apart.
 
     z_i ~ N(0, I),  c_i = clip f(s, z_i),  i = 1..N
     w_ij = softmax over j != i of -|c_i - c_j| / (tau sqrt(d_a)) or -|c_i - c_j|^2 / (2 tau^2 d_a)    (sibling_weights)

@@ -114,7 +114,10 @@ class EpisodeWriter:
             dimensions = self.dimensions[name]
             if dimensions is not None and array.shape[1:] != (len(dimensions.names),):
                 names = len(dimensions.names)
-                raise InputError(f"{where}: {name} has shape {list(array.shape)}; {names} names need as many numbers")
+                raise InputError(
+                    f"{where}: {name} has shape {list(array.shape)}; it has {names} names, so each step must have "
+                    f"{names} numbers"
+                )
         if steps == 0:
             raise InputError(f"{where} has no action; an episode needs at least one")
         flags = np.zeros(steps, bool)

@@ -117,7 +117,9 @@ def open_files(
                     f"{file.path}; name them in their order with --{what}"
                 )
         if file.box != files[0].box:
-            raise InputError(f"{files[0].path} and {file.path} have different boxes of actions; import them apart")
+            raise InputError(
+                f"{files[0].path} and {file.path} have different action bounds; import them as two datasets"
+            )
     return files
 
 

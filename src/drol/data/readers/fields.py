@@ -108,7 +108,9 @@ def choose_fields(
             chosen[field] = names
     for field in ("observation", "action"):
         if field not in chosen:
-            raise InputError(f"{path}: which is the {field}? It has {quote(available)}; say it with --{field}")
+            raise InputError(
+                f"{path}: cannot tell which column is the {field}; it has {quote(available)}; name it with --{field}"
+            )
     return chosen
 
 
@@ -242,7 +244,7 @@ def join_arrays(parts: Sequence[np.ndarray], names: Sequence[str]) -> np.ndarray
         if part.ndim > 2:
             raise InputError(
                 f"{name!r} has steps of shape {list(part.shape[1:])}, which cannot be joined with "
-                f"{quote([each for each in names if each != name])}; name it alone, or vectors only"
+                f"{quote([each for each in names if each != name])}; give only this column, or only numbers and vectors"
             )
     return np.concatenate([part[:, None] if part.ndim == 1 else part for part in parts], axis=-1)
 

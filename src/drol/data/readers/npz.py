@@ -134,7 +134,7 @@ def open_npz(path: Path, required: Sequence[str]) -> Iterator[zipfile.ZipFile]:
                 stream.largest_read = None
                 found = list_names(archive)
                 if len(found) > MAX_MEMBERS:
-                    raise InputError(f"it has {len(found)} members; at most {MAX_MEMBERS} are read")
+                    raise InputError(f"it has {len(found)} arrays; the limit is {MAX_MEMBERS}")
                 if len(set(found)) < len(found):
                     raise InputError("it has two arrays of one name; each name may occur once")
                 missing = [name for name in required if name not in found]

@@ -88,7 +88,7 @@ def check_manifest(content: dict[str, Any]) -> dict[str, Any]:
         raise InputError("the content does not match its checksum, so it was changed")
     low, high, fields = manifest["action_low"], manifest["action_high"], manifest["fields"]
     if len(low) != len(high) or any(map(float.__gt__, low, high)):
-        raise InputError(f"action_low: expected {len(high)} numbers up to action_high, got {reprlib.repr(low)}")
+        raise InputError(f"action_low: expected {len(high)} numbers, none above action_high, got {reprlib.repr(low)}")
     if not {"observation", "action"} <= fields.keys() <= set(FIELDS):
         raise InputError(f"fields: expected observation, action and perhaps others, got {reprlib.repr(sorted(fields))}")
     dimensions = manifest["dimensions"]
