@@ -95,7 +95,7 @@ def test_an_action_that_is_not_finite_is_an_error(start):
         (b"[1]", "must be a JSON object"),
         ({}, "has no observation"),
         ({"observation": [1.0]}, "this policy takes [3]"),
-        ({"observation": [[0, 0, 0], [1]]}, "lists of different lengths"),
+        ({"observation": [[0, 0, 0], [1]]}, "lists of numbers have different lengths"),
         ({"observation": ["a", "b", "c"]}, "must be numbers"),
         ({"observation": [1e999, 0, 0]}, "must be finite"),
         ({"observation": [float("nan"), 0, 0]}, "observation has values that are NaN"),

@@ -172,7 +172,7 @@ def fail(columns):
         (lambda columns: columns | {"rewards": [None] * 60}, "returned object of shape [60] as 'rewards'"),
         (lambda columns: columns | {"rewards": [[1], [1, 2]]}, "returned steps of different shapes in 'rewards'"),
         (lambda columns: columns | {"rewards": np.zeros(59)}, "columns of different lengths (observations 60"),
-        (lambda columns: {"actions": columns["actions"]}, "which is the observation?"),
+        (lambda columns: {"actions": columns["actions"]}, "cannot tell which column is the observation"),
         (lambda columns: columns | {"rewards": np.full(60, np.nan)}, "rewards has values that are NaN"),
     ],
 )  # fmt: skip

@@ -64,7 +64,9 @@ def test_a_damaged_table_is_one_line(tmp_path, write):
         path.write_bytes(damaged)
         kind = "Parquet" if path.suffix == ".parquet" else "Arrow"
         message = refusal(lambda: list(open_steps(path, {}).blocks()))
-        assert f"{path} is not a whole {kind} file" in message or "which is the observation?" in message
+        assert (
+            f"{path} is not a valid {kind} file" in message or "cannot tell which column is the observation" in message
+        )
 
 
 def test_units_of_columns_are_kept(tmp_path):

@@ -193,7 +193,7 @@ STATE = {"name": ["a", "b"], "position": [1.0, 2.0]}
         (STATE | {"position": [1.0]}, "has 1 numbers in js/position, the first message 2"),
         ({"name": ["a", "b"]}, "has no numbers in js/position, which is not in it"),
         (b'{"name": ["a", "b"], "position": [1, 2], "position": [3, 4]}', "has two values of 'position'"),
-        (b"[" * 100_000, "is not a whole recording (maximum recursion depth"),
+        (b"[" * 100_000, "is not a valid recording (maximum recursion depth"),
     ],
     ids=["other order", "no names", "huge in a list", "huge", "fewer", "missing", "twice", "deep"],
 )

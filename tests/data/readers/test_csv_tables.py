@@ -225,9 +225,9 @@ def test_packed_files_are_read_named(tmp_path):
     path.write_bytes(gzip.compress(b"x,y,u\n1,2,0.5\n"))
     np.testing.assert_array_equal(read_named(path)[1]["observation"], [[1, 2]])
     path.write_bytes(gzip.compress(b"x,y,u\n1,2,0.5\n")[:-9])
-    assert f"{path} is not a complete gzip file" in refusal(read_named, path)
+    assert f"{path} is not a valid gzip file" in refusal(read_named, path)
     path.write_bytes(b"x,y,u\n1,2,0.5\n")
-    assert f"{path} is not a complete gzip file" in refusal(read_named, path)
+    assert f"{path} is not a valid gzip file" in refusal(read_named, path)
 
 
 def test_a_packed_file_that_is_a_bomb_is_refused(tmp_path, monkeypatch):

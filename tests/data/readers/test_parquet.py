@@ -61,7 +61,7 @@ def test_the_size_is_that_of_the_columns_that_are_read(path):
             "observation has no value in some steps; every step must have one",
         ),
         ({"observation": ["a", "b"], "action": [0.5, 0.5]}, "observation is of the type string; it must hold numbers"),
-        ({"pixels": [1.0], "action": [0.5]}, "which is the observation?"),
+        ({"pixels": [1.0], "action": [0.5]}, "cannot tell which column is the observation"),
     ],
 )
 def test_what_cannot_be_read_is_named(path, columns, words):
@@ -74,7 +74,7 @@ def test_a_file_that_is_not_whole_is_refused(path):
     content = path.read_bytes()
     for damaged in (b"", bytes(99), content[:-20], content[: len(content) // 2]):
         path.write_bytes(damaged)
-        assert f"{path} is not a whole Parquet file" in refusal(read, path)
+        assert f"{path} is not a valid Parquet file" in refusal(read, path)
 
 
 FLIPS = """

@@ -266,7 +266,7 @@ class OpenParquet:
     def refusal(self, error: BaseException) -> InputError:
         """Return an `InputError` with pyarrow's message as one line."""
         line = " ".join(str(error).split())
-        return InputError(f"{self.path} is not a whole Parquet file ({line[:200]}); fetch or write it again")
+        return InputError(f"{self.path} is not a valid Parquet file ({line[:200]}); fetch or write it again")
 
 
 class ArrowFile(TableFile):
@@ -286,7 +286,7 @@ class ArrowFile(TableFile):
             raise
         except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
             line = " ".join(str(error).split())[:200]
-            raise InputError(f"{self.path} is not a complete Arrow file ({line}); fetch or write it again") from error
+            raise InputError(f"{self.path} is not a valid Arrow file ({line}); fetch or write it again") from error
 
     def describe(self, table: Any) -> tuple[Any, int]:
         return table.schema, sum(batch.num_rows for batch in self.stored(table))

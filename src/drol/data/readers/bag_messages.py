@@ -73,7 +73,7 @@ class Bag:
 
     def refusal(self, error: BaseException) -> InputError:
         line = " ".join(str(error).split())[:200]
-        return InputError(f"{self.path} is not a whole recording ({line or type(error).__name__}); record it again")
+        return InputError(f"{self.path} is not a valid recording ({line or type(error).__name__}); record it again")
 
     def open(self) -> None:
         """Find the topics; check the definitions of messages before rosbags generates Python code from them."""

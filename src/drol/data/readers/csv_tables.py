@@ -112,9 +112,7 @@ class CSVFile(StepFile):
             except (OSError, EOFError, zlib.error) as error:
                 if not is_packed:
                     raise
-                raise InputError(
-                    f"{self.path} is not a complete gzip file ({error}); fetch or write it again"
-                ) from error
+                raise InputError(f"{self.path} is not a valid gzip file ({error}); fetch or write it again") from error
 
     def read_blocks(self, file: BinaryIO, size: int) -> Iterator[bytes]:
         """Yield complete lines, about `size` bytes at a time."""

@@ -55,7 +55,7 @@ def open_hdf5(path: Path) -> Iterator["HDF5File"]:
         raise
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, NotImplementedError, MemoryError) as error:
         line = " ".join(str(error).split())
-        raise InputError(f"dataset file {path} is not a whole HDF5 file ({line}); fetch or collect it again") from error
+        raise InputError(f"dataset file {path} is not a valid HDF5 file ({line}); fetch or collect it again") from error
 
 
 class HDF5File:
